@@ -6,6 +6,7 @@
 #include "harness/clock.h"
 #include "harness/session.h"
 #include "replay_map.h"
+#include "replay_search.h"
 #include "run/command.h"
 #include "trace_file.h"
 
@@ -16,8 +17,8 @@
 struct replay_options {
     const char *path, *out;
     const struct hyp_replay_profile *profile; /* NULL: all */
-    uint64_t limit, floor;
-    bool has_floor;
+    uint64_t limit, floor, search_s;
+    bool has_floor, has_profile, has_search;
     enum hyp_device_kind kind;
     int ordinal;
 };
@@ -55,6 +56,12 @@ static bool replay_read_words(int count, char **words, struct replay_options *op
     for (int i = 0; i < count; i++) {
         if ((value = replay_value_of("--profile", count, words, &i)) != NULL) {
             if (!read_profile(value, &options->profile)) return false;
+            options->has_profile = true;
+        } else if ((value = replay_value_of("--search", count, words, &i)) != NULL) {
+            if (!hyp_session_number(value, 1000000, &options->search_s)) {
+                return hyp_fail("--search must be a number of seconds, not '%s'", value);
+            }
+            options->has_search = true;
         } else if ((value = replay_value_of("--device", count, words, &i)) != NULL) {
             if (!hyp_session_device(value, &options->kind, &options->ordinal)) return false;
         } else if ((value = replay_value_of("--limit", count, words, &i)) != NULL) {
@@ -77,6 +84,10 @@ static bool replay_read_words(int count, char **words, struct replay_options *op
     if (options->limit != 0 && options->profile == &hyp_replay_profiles[HYP_REPLAY_DRIVER]) {
         return hyp_fail("the driver's own pool has no limit");
     }
+    if (options->has_search && (options->has_profile || options->out != NULL)) {
+        return hyp_fail("--search begins with the best profile and writes no files: it takes "
+                        "neither --profile nor --out");
+    }
     return true;
 }
 
@@ -94,6 +105,19 @@ static bool replay_run_to(struct hyp_replay *replay, const char *folder) {
     return false;
 }
 
+/* More replays, which need the memory that the first one's pool had. */
+static bool replay_find_limits(const struct hyp_replay_setting *setting, bool wants_limit,
+                               struct hyp_replay_row *row) {
+    const bool failed = row->replay.unserved > 0;
+    if (failed && !hyp_replay_fits(setting->context, row->profile, setting->limit, setting->trace,
+                                   row->replay.first_unserved.index, &row->fits)) {
+        return false;
+    }
+    if (!wants_limit && (!failed || setting->limit == 0)) return true;
+    return hyp_replay_least_limit(setting->context, row->profile, setting->trace, &row->least_limit,
+                                  &row->least_unserved);
+}
+
 /* folder: for the files of --out; NULL: none. The pool goes. */
 static bool replay_do(const struct hyp_replay_setting *setting,
                       const struct hyp_replay_profile *profile, const char *folder,
@@ -107,22 +131,14 @@ static bool replay_do(const struct hyp_replay_setting *setting,
     bool ok = row->replay.pool != NULL && (folder == NULL || hyp_replay_map_begin(&row->replay)) &&
               replay_run_to(&row->replay, folder);
     row->length_s = hyp_clock_day_s() - row->begin_s;
-    ok = ok && hyp_replay_row_fill(row);
-    if (ok && row->replay.unserved > 0) {
-        ok = hyp_replay_fits(setting->context, profile, setting->limit, setting->trace,
-                             row->replay.first_unserved.index, &row->fits);
-        wants_limit |= setting->limit > 0;
-    }
-    if (ok && wants_limit) {
-        ok = hyp_replay_least_limit(setting->context, profile, setting->trace, &row->least_limit,
-                                    &row->least_unserved);
-    }
+    ok = ok && hyp_replay_row_fill(row) && (folder == NULL || hyp_replay_write_pool(row, folder));
+    tol_pool_destroy(row->replay.pool);
+    row->replay.pool = NULL;
+    ok = ok && replay_find_limits(setting, wants_limit, row);
     if (ok && folder != NULL) {
         ok = hyp_replay_write(setting, row, folder) && hyp_replay_map_write(setting, row, folder);
     }
     hyp_replay_map_free(&row->replay);
-    tol_pool_destroy(row->replay.pool);
-    row->replay.pool = NULL;
     return ok;
 }
 
@@ -175,6 +191,21 @@ static bool replay_all(const struct replay_options *options,
     return ok;
 }
 
+static bool replay_search(const struct replay_options *options,
+                          const struct hyp_replay_setting *setting, bool *serves) {
+    struct hyp_search search;
+    if (!hyp_search_run(setting, (double)options->search_s, &search)) return false;
+    *serves = search.after[0].unserved + search.after[1].unserved == 0;
+    if (hyp_command_is_json()) {
+        json_t *all = hyp_replay_setting_json(setting);
+        json_object_set_new(all, "search", hyp_search_json(&search));
+        return replay_answer(all);
+    }
+    hyp_replay_print_trace(setting);
+    hyp_search_print(&search);
+    return true;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* The soft device has twice what the trace needs, and at least 40 GiB. None of it is touched. */
@@ -200,8 +231,9 @@ static bool replay_on_device(struct replay_options *options, const struct hyp_tr
     bool ok = hyp_session_open(&options->kind, &driver) == TOL_OK &&
               tol_context_create(driver, options->ordinal, &setting.context) == TOL_OK;
     if (!ok) hyp_fail("%s", hyp_session_message());
-    ok = ok && (options->profile != NULL ? replay_one(options, &setting, serves)
-                                         : replay_all(options, &setting, serves));
+    ok = ok && (options->has_search        ? replay_search(options, &setting, serves)
+                : options->profile != NULL ? replay_one(options, &setting, serves)
+                                           : replay_all(options, &setting, serves));
     tol_context_destroy(setting.context);
     tol_driver_close(driver);
     return ok;

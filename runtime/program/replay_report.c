@@ -35,6 +35,7 @@ static bool replay_is_better(const struct hyp_replay_row *a, const struct hyp_re
     /* 0 is unknown, which is the worst. */
     const uint64_t limit_a = a->least_limit - 1, limit_b = b->least_limit - 1;
     if (a->replay.unserved != b->replay.unserved) return a->replay.unserved < b->replay.unserved;
+    if (a->least_unserved != b->least_unserved) return a->least_unserved < b->least_unserved;
     if (limit_a != limit_b) return limit_a < limit_b;
     return a->replay.held_peak < b->replay.held_peak;
 }
@@ -144,6 +145,7 @@ void hyp_replay_print_table(const struct hyp_replay_setting *setting,
                replay->final, (number)rows[i].stats.driver_calls,
                (long long)tol_hdr_percentile(rows[i].times[TOL_POOL_CALL_ALLOCATE], 99));
     }
+    printf("under the least limit no more allocations fail than without a limit\n");
     printf("best, by failures, then by the least limit, then by what it holds: %s\n",
            rows[hyp_replay_best(rows, count)].profile->name);
 }
@@ -167,17 +169,19 @@ static json_t *replay_json_result(const struct hyp_replay_setting *setting,
     const struct hyp_replay *replay = &row->replay;
     const struct tol_pool_stats *s = &row->stats;
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I}",
+        "{s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, "
+        "s:I}",
         "events", (json_int_t)setting->trace->count, "unserved", (json_int_t)replay->unserved,
         "refused", (json_int_t)replay->refused, "granted", (json_int_t)replay->granted,
         "first_unserved", replay_json_first(setting, row), "least_limit",
         row->least_limit > 0 ? json_integer((json_int_t)row->least_limit) : json_null(),
-        "requested", (json_int_t)replay->requested, "requested_peak",
-        (json_int_t)replay->requested_peak, "held", (json_int_t)replay->held, "held_peak",
-        (json_int_t)replay->held_peak, "final", replay->final, "worst", replay->worst,
-        "worst_event", (json_int_t)replay->worst_event, "driver_calls", (json_int_t)s->driver_calls,
-        "driver_allocations", (json_int_t)s->driver_allocations, "driver_frees",
-        (json_int_t)s->driver_frees, "magazine_hits", (json_int_t)s->magazine_hits);
+        "least_limit_unserved", (json_int_t)row->least_unserved, "requested",
+        (json_int_t)replay->requested, "requested_peak", (json_int_t)replay->requested_peak, "held",
+        (json_int_t)replay->held, "held_peak", (json_int_t)replay->held_peak, "final",
+        replay->final, "worst", replay->worst, "worst_event", (json_int_t)replay->worst_event,
+        "driver_calls", (json_int_t)s->driver_calls, "driver_allocations",
+        (json_int_t)s->driver_allocations, "driver_frees", (json_int_t)s->driver_frees,
+        "magazine_hits", (json_int_t)s->magazine_hits);
 }
 
 static json_t *replay_json_times(const struct hyp_replay_row *row) {
@@ -194,7 +198,7 @@ static json_t *replay_json_times(const struct hyp_replay_row *row) {
 }
 
 /* What a table and a single replay have in common. */
-static json_t *replay_json_setting(const struct hyp_replay_setting *setting) {
+json_t *hyp_replay_setting_json(const struct hyp_replay_setting *setting) {
     json_t *notes = json_array();
     for (enum hyp_trace_note note = 0; note < HYP_TRACE_NOTES; note++) {
         const char *words = hyp_trace_note(setting->trace, note);
@@ -218,14 +222,14 @@ static void replay_json_add_row(json_t *to, const struct hyp_replay_setting *set
 
 json_t *hyp_replay_json(const struct hyp_replay_setting *setting,
                         const struct hyp_replay_row *row) {
-    json_t *all = replay_json_setting(setting);
+    json_t *all = hyp_replay_setting_json(setting);
     replay_json_add_row(all, setting, row);
     return all;
 }
 
 json_t *hyp_replay_table_json(const struct hyp_replay_setting *setting,
                               const struct hyp_replay_row *rows, size_t count) {
-    json_t *all = replay_json_setting(setting), *list = json_array();
+    json_t *all = hyp_replay_setting_json(setting), *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *one = json_object();
         replay_json_add_row(one, setting, &rows[i]);
@@ -274,10 +278,12 @@ static bool replay_write_times(const struct hyp_replay_row *row, const char *fol
     return hyp_hlog_end(&log) && ok;
 }
 
+bool hyp_replay_write_pool(const struct hyp_replay_row *row, const char *folder) {
+    return replay_write_text(row, folder, "snapshot.json", tol_pool_snapshot) &&
+           replay_write_text(row, folder, "timeline.json", tol_pool_chrome_trace);
+}
+
 bool hyp_replay_write(const struct hyp_replay_setting *setting, const struct hyp_replay_row *row,
                       const char *folder) {
-    return replay_write_summary(setting, row, folder) &&
-           replay_write_text(row, folder, "snapshot.json", tol_pool_snapshot) &&
-           replay_write_text(row, folder, "timeline.json", tol_pool_chrome_trace) &&
-           replay_write_times(row, folder);
+    return replay_write_summary(setting, row, folder) && replay_write_times(row, folder);
 }

@@ -16,7 +16,7 @@ struct hyp_replay_setting {
     uint64_t limit, floor;
 };
 
-/* One replay. The caller owns the replay's pool, and frees times with hyp_replay_row_free. */
+/* One replay. hyp_replay_row_free frees its times; its pool may be gone. */
 struct hyp_replay_row {
     const struct hyp_replay_profile *profile;
     struct hyp_replay replay;
@@ -42,12 +42,16 @@ void hyp_replay_print(const struct hyp_replay_setting *setting, const struct hyp
 void hyp_replay_print_table(const struct hyp_replay_setting *setting,
                             const struct hyp_replay_row *rows, size_t count);
 
-/* The document of --json: of one replay, or of several. NULL: no memory. */
+/* The document of --json: what was replayed, one replay, or several. NULL: no memory. */
+json_t *hyp_replay_setting_json(const struct hyp_replay_setting *setting);
 json_t *hyp_replay_json(const struct hyp_replay_setting *setting, const struct hyp_replay_row *row);
 json_t *hyp_replay_table_json(const struct hyp_replay_setting *setting,
                               const struct hyp_replay_row *rows, size_t count);
 
-/* replay.json, snapshot.json, timeline.json and times.hlog in a folder that exists. */
+/* snapshot.json and timeline.json in a folder that exists, while the row still has its pool. */
+bool hyp_replay_write_pool(const struct hyp_replay_row *row, const char *folder);
+
+/* replay.json and times.hlog. */
 bool hyp_replay_write(const struct hyp_replay_setting *setting, const struct hyp_replay_row *row,
                       const char *folder);
 

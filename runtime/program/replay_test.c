@@ -258,6 +258,11 @@ Test(replay, the_first_failure_is_named_with_what_would_have_fit) {
         cr_assert_eq(replay_limited(log, 64 * MIB), more > 0 ? UNSERVED : 0, "%s", program_output);
     }
     const char *whole = LOG "8,1,allocate,0x20,41943040,0\n" LOG_END;
+    /* The replays that look for a limit have the whole device, which has no room for two pools. */
+    setenv("TOLLENS_SOFT_MEMORY", "128M", 1);
+    cr_assert_eq(replay_limited(whole, 64 * MIB), UNSERVED, "%s", program_output);
+    cr_assert(program_says(" bytes serves all\n"), "%s", program_output);
+    unsetenv("TOLLENS_SOFT_MEMORY");
     cr_assert_eq(replay_limited(whole, least), 0, "%s", program_output);
     cr_assert(program_says("every allocation was served; 0 of them failed in the trace\n"));
     cr_assert_eq(replay_limited(whole, 78 * MIB), UNSERVED, "%s", program_output);
@@ -308,6 +313,52 @@ Test(replay, a_picture_has_the_blocks_and_the_moments) {
               program_output);
 }
 
+static double replay_searched(const json_t *search, const char *when, size_t half) {
+    const json_t *score = json_array_get(json_object_get(search, when), half);
+    cr_assert(json_is_integer(json_object_get(score, "held_peak")), "%s %zu", when, half);
+    return json_number_value(json_object_get(score, "held_peak"));
+}
+
+/* A program of 24 MiB and little more needs no handles of 64 MiB. The block of the beginning is
+ * live in the other half, too. */
+Test(replay, a_search_finds_what_holds_less_on_a_half_that_it_has_not_seen) {
+    cr_assert_eq(
+        program_shell("awk 'BEGIN { print \"Thread,Time,Action,Pointer,Size,Stream\"; "
+                      "print \"1,1,allocate,1,25165824,0\"; for (i = 2; i <= 200; i++) "
+                      "printf(\"1,1,allocate,%x,70000,0\\n1,1,free,%x,70000,0\\n\", i, i) }' "
+                      ">\"$D/log\"; \"$T\" replay \"$D/log\" --search 20"),
+        0, "%s", program_output);
+    cr_assert(program_says("what was found helps on the other half, too:\n") &&
+                  program_says("    struct tol_pool_options options;\n    tol_pool_") &&
+                  program_says("    options.first_bytes = 2097152;\n"),
+              "%s", program_output);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/log\" --search 20 --json >\"$D/j\""), 0);
+    json_t *all = program_json("j"), *search = json_object_get(all, "search");
+    for (size_t half = 0; half < 2; half++) {
+        const double before = replay_searched(search, "before", half);
+        const double after = replay_searched(search, "after", half);
+        cr_assert(before >= 64.0 * MIB && after < before && after >= 24.0 * MIB, "%zu: %g, %g",
+                  half, before, after);
+    }
+    cr_assert(json_is_true(json_object_get(search, "holds")) &&
+              json_integer_value(json_object_get(search, "replays")) > 3);
+    json_decref(all);
+}
+
+/* Without time the profiles are compared, and what does not help is not recommended. */
+Test(replay, a_search_without_time_takes_a_profile) {
+    record_trace(10000);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --search 0"), UNSERVED, "%s",
+                 program_output);
+    cr_assert(program_says("\n3 replays of the first half in ") &&
+                  program_says("no option helps by 0.1 %: take the profile\n") &&
+                  !program_says("struct tol_pool_options"),
+              "%s", program_output);
+    program_write("in/trace", HEAD);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --search 1"), 2);
+    cr_assert(program_says("a search requires at least 2 events"), "%s", program_output);
+}
+
 /* Whether profile a is no better than the best one. */
 static bool replay_is_no_better(const json_t *a, const json_t *best) {
     static const char *const names[] = {"unserved", "least_limit", "held_peak"};
@@ -348,7 +399,14 @@ Test(replay, all_profiles_are_a_table_and_the_best_is_named) {
     }
     json_decref(all);
     program_write("in/trace", HEAD);
-    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --profile all"), 0);
+    /* Where the driver counts as CUDA's, its own pool is a row, unless there is a limit. */
+    setenv("TOLLENS_LIBCUDA", hyp_session_soft_library(), 1);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --device cuda --profile all"), 0);
+    cr_assert(program_says("\ndriver         0 "), "%s", program_output);
+    cr_assert_eq(program_shell("\"$T\" replay \"$D/in/trace\" --device cuda --profile all "
+                               "--limit 999999999"),
+                 0);
+    cr_assert(!program_says("\ndriver "), "%s", program_output);
 }
 
 Test(replay, a_bad_line_is_refused_by_its_number) {
@@ -425,6 +483,9 @@ Test(replay, wrong_words_are_usage_errors) {
                                            "replay a --out",
                                            "replay a --profile driver --limit 5",
                                            "replay a --device gpu",
+                                           "replay a --search soon",
+                                           "replay a --search 5 --profile tight",
+                                           "replay a --search 5 --out b",
                                            "replay \"$D/in/trace\" --out /dev/null/x"};
     char command[200];
     program_write("in/trace", HEAD);

@@ -81,6 +81,8 @@ static const char usage_replay[] =
     "      --device D      auto (default), cuda, cuda:N or soft\n"
     "      --limit BYTES   the limit of the pool; if an allocation fails under it, replays find\n"
     "                      what would have fit and the least limit that serves all\n"
+    "      --search S      for at most S seconds, search the options of the pool that hold the\n"
+    "                      least on the first half of the trace, and judge them on the other half\n"
     "      --floor BYTES   look for the worst moment only while at least BYTES are live; default: "
     "a\n"
     "                      quarter of the peak\n"

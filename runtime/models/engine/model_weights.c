@@ -31,7 +31,7 @@ static unsigned nibble_of(const uint8_t *nibbles, unsigned element) {
 
 /* With the fifth bits, one per element, in four bytes before the nibbles. */
 static unsigned five_bits_of(const uint8_t *bits, unsigned element) {
-    const unsigned fifth = bits[element / 8] >> element % 8 & 1u;
+    const unsigned fifth = (unsigned)bits[element / 8] >> element % 8 & 1u;
     return nibble_of(bits + 4, element) | fifth << 4;
 }
 
