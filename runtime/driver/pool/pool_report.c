@@ -42,6 +42,10 @@ uint64_t tol_pool_idle(const struct tol_pool *pool) {
     return pool->large_kept + tol_pool_empty_chunks(pool) + idle_pages(pool);
 }
 
+uint64_t tol_pool_mapped(const struct tol_pool *pool, uint64_t begin, uint64_t end) {
+    return pool->is_chunked ? end - begin : tol_pages_mapped(&pool->pages, begin, end);
+}
+
 /* The bytes that work queued before a free may still use, as far as is known without a query. */
 static uint64_t pending_bytes(struct tol_pool *pool) {
     struct tol_tickets *tickets = &pool->tickets;
@@ -50,7 +54,7 @@ static uint64_t pending_bytes(struct tol_pool *pool) {
         for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
              hole = hole->bin_after) {
             if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
-                pending += tol_pages_mapped(&pool->pages, hole->wait_begin, hole->wait_end);
+                pending += tol_pool_mapped(pool, hole->wait_begin, hole->wait_end);
             }
         }
     }

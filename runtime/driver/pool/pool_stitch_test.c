@@ -421,6 +421,12 @@ Test(pool_stitch, chunks_are_not_stitched) {
     while (s.count > 2) scene_drop(&s, s.count / 2, NULL);
     (void)scene_add(&s, 8 * MIB);
     cr_assert_eq(scene_stats(&s).stitched, 0);
+    /* A hole of a chunk is memory as a whole. */
+    char *text = NULL;
+    MUST(tol_pool_snapshot(s.pool, &text));
+    cr_assert(strstr(text, "\"bytes\": 7340032, \"mapped\": 7340032, \"pending\": 0") != NULL, "%s",
+              text);
+    free(text);
     while (s.count > 0) scene_drop(&s, 0, NULL);
     tol_pool_destroy(s.pool);
     cr_assert(scene_calls.maps == 0);
