@@ -107,7 +107,10 @@ Test(pool_ladder, the_diagnosis_knows_whether_compaction_would_help) {
         struct tol_block blocks[16], large = {0};
         for (int i = 0; i < 16; i++) MUST(tol_pool_allocate(pool, MIB, NULL, &blocks[i]));
         MUST_FAIL(tol_pool_allocate(pool, 4 * MIB, NULL, &large), TOL_OUT_OF_DEVICE_MEMORY, "{");
-        cr_assert(says("\"would_fit_after_defragmentation\": false"), "%s", tol_message());
+        cr_assert(says("\"would_fit_after_defragmentation\": false") &&
+                      says("\"would_serve\": \"limit_bytes\"") &&
+                      says("\"largest_hole\": 0, \"pending\": 0, \"pending_streams\": {}, "),
+                  "%s", tol_message());
         cr_assert(says(compact ? "\"compaction\": true" : "\"compaction\": false"), "%s",
                   tol_message());
         for (int i = 0; i < 16; i++) {
@@ -115,13 +118,18 @@ Test(pool_ladder, the_diagnosis_knows_whether_compaction_would_help) {
             if (mib % 2 == mib / 2 % 2) MUST(tol_pool_free(pool, blocks[i], NULL));
         }
         MUST_FAIL(tol_pool_allocate(pool, 10 * MIB, NULL, &large), TOL_OUT_OF_DEVICE_MEMORY, "{");
-        cr_assert(says("\"would_fit_after_defragmentation\": false"), "%s", tol_message());
+        cr_assert(says("\"would_fit_after_defragmentation\": false") &&
+                      says("\"largest_hole\": 2097152, "),
+                  "%s", tol_message());
+        MUST_FAIL(tol_pool_allocate(pool, (size_t)1 << 50, NULL, &large), TOL_OUT_OF_DEVICE_MEMORY,
+                  "\"would_serve\": \"free\"");
         tol_status status = tol_pool_allocate(pool, 8 * MIB, NULL, &large);
         if (compact) {
             cr_assert(status == TOL_OK, "%s", tol_message());
         } else {
             cr_assert(status == TOL_OUT_OF_DEVICE_MEMORY &&
-                          says("\"would_fit_after_defragmentation\": true"),
+                          says("\"would_fit_after_defragmentation\": true") &&
+                          says("\"would_serve\": \"compact\""),
                       "%s", tol_message());
         }
         tol_pool_destroy(pool);

@@ -42,28 +42,60 @@ uint64_t tol_pool_idle(const struct tol_pool *pool) {
     return pool->large_kept + tol_pool_empty_chunks(pool) + idle_pages(pool);
 }
 
-/* The bytes that work queued before a free may still use, as far as is known without a query. */
-static uint64_t pending_bytes(struct tol_pool *pool) {
+uint64_t tol_pool_mapped(const struct tol_pool *pool, uint64_t begin, uint64_t end) {
+    return pool->is_chunked ? end - begin : tol_pages_mapped(&pool->pages, begin, end);
+}
+
+/* Free memory that queued work may still use, as far as is known without a query. */
+struct pool_pending {
+    uint64_t bytes;
+    uint64_t by_stream[TOL_TICKET_STREAMS]; /* by the places of the tickets; some of it may count
+                                             * under several streams */
+};
+
+static void pool_report_pend(struct pool_pending *pending, uint64_t streams, uint64_t bytes) {
+    if (streams == 0) return;
+    pending->bytes += bytes;
+    for (unsigned i = 0; i < TOL_TICKET_STREAMS; i++) {
+        if (streams >> i & 1) pending->by_stream[i] += bytes;
+    }
+}
+
+static void pool_report_find_pending(struct tol_pool *pool, struct pool_pending *pending) {
     struct tol_tickets *tickets = &pool->tickets;
-    uint64_t pending = 0;
+    memset(pending, 0, sizeof *pending);
     for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
         for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
              hole = hole->bin_after) {
-            if (tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false) != 0) {
-                pending += tol_pages_mapped(&pool->pages, hole->wait_begin, hole->wait_end);
-            }
+            const uint64_t open =
+                tol_tickets_open(tickets, hole->wait_streams, hole->wait_ticket, false);
+            if (open == 0) continue;
+            pool_report_pend(pending, open,
+                             tol_pool_mapped(pool, hole->wait_begin, hole->wait_end));
         }
     }
     for (const struct tol_large *large = pool->kept; large != NULL; large = large->next) {
-        if (tol_tickets_open(tickets, large->streams, large->ticket, false) != 0) {
-            pending += large->mapped;
+        pool_report_pend(pending, tol_tickets_open(tickets, large->streams, large->ticket, false),
+                         large->mapped);
+    }
+}
+
+/* The most memory that one hole has. It looks at each page, so statistics do without. */
+static uint64_t pool_report_largest_hole(const struct tol_pool *pool) {
+    uint64_t largest = 0;
+    for (unsigned bin = 0; bin < TOL_SPAN_BINS; bin++) {
+        for (const struct tol_span *hole = pool->spans.bins[bin]; hole != NULL;
+             hole = hole->bin_after) {
+            const uint64_t mapped = tol_pool_mapped(pool, hole->begin, hole->begin + hole->bytes);
+            if (mapped > largest) largest = mapped;
         }
     }
-    return pending;
+    return largest;
 }
 
 /* Under the pool's lock. */
-static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
+static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats,
+                       struct pool_pending *pending) {
     memset(stats, 0, sizeof *stats);
     add_magazines(pool, stats);
     const struct tol_span *hole = tol_spans_largest(&pool->spans);
@@ -85,9 +117,9 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     uint64_t others = stats->used + stats->kept + stats->idle;
     stats->page_waste = stats->held > others ? stats->held - others : 0;
     /* A page that is mapped at several addresses counts at each of them. */
-    const uint64_t pending = pending_bytes(pool);
+    pool_report_find_pending(pool, pending);
     const uint64_t free_bytes = stats->held > stats->used ? stats->held - stats->used : 0;
-    stats->pending = pending < free_bytes ? pending : free_bytes;
+    stats->pending = pending->bytes < free_bytes ? pending->bytes : free_bytes;
     /* A handle is created and mapped, opened with others or alone, unmapped and released. */
     stats->driver_calls = 2 * (pool->pages.creates + pool->pages.releases) + pool->pages.opens +
                           pool->pages.moves + pool->large_calls + pool->spares.calls +
@@ -103,11 +135,12 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
 
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     tol_status status = TOL_OK;
+    struct pool_pending pending;
     TOL_CHECK(pool != NULL && stats != NULL, TOL_INVALID_ARGUMENT,
               "tol_pool_stats: an argument is NULL");
     TOL_TRY(tol_context_enter(pool->context));
     pthread_mutex_lock(&pool->lock);
-    fill_stats(pool, stats);
+    fill_stats(pool, stats, &pending);
     pthread_mutex_unlock(&pool->lock);
     if (pool->driver_pool != NULL) {
         cuuint64_t reserved = 0;
@@ -157,6 +190,8 @@ out:
 
 /* ---- the diagnosis ---- */
 
+enum { DIAGNOSED_STREAMS = 4 };
+
 struct text {
     char *at;
     size_t room, length;
@@ -197,21 +232,58 @@ static void add_tags(struct text *text, struct tol_pool *pool) {
     pool_report_add(text, "}");
 }
 
-/* Whether compaction would make a place for a block, or there is one. room may be created by the
- * driver. */
-static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, uint64_t unused) {
-    if (pool->options.source == TOL_POOL_DRIVER) return request <= unused + room;
-    if (request > room + unused) return false;
+/* The bytes that a block lacks beyond those of idle pages. room may be created by the driver. */
+static uint64_t pool_report_lack(struct tol_pool *pool, uint64_t request, uint64_t room) {
     const uint64_t bytes = tol_pool_rounded(request > 0 ? request : 1);
     const uint64_t need = tol_pool_need(pool, bytes, bytes >= pool->options.large_bytes);
     const uint64_t have = room + tol_pool_idle(pool);
-    if (need <= have) return true;
-    return !pool->is_chunked && tol_mesh_promise(pool, need - have, have) >= need - have;
+    return need > have ? need - have : 0;
+}
+
+/* Whether compaction would make a place for a block, or there is one. */
+static bool would_fit(struct tol_pool *pool, uint64_t request, uint64_t room, uint64_t unused) {
+    if (pool->options.source == TOL_POOL_DRIVER) return request <= unused + room;
+    if (request > room + unused) return false;
+    const uint64_t lack = pool_report_lack(pool, request, room);
+    if (lack == 0) return true;
+    return !pool->is_chunked && tol_mesh_promise(pool, lack, room + tol_pool_idle(pool)) >= lack;
+}
+
+/* What would serve a request that failed. Idle pages alone do as soon as no work uses them. */
+static const char *pool_report_remedy(struct tol_pool *pool, uint64_t request, uint64_t room,
+                                      uint64_t device_room, uint64_t unused) {
+    if (would_fit(pool, request, room, unused)) {
+        const bool moves = pool->options.source != TOL_POOL_DRIVER && !pool->options.compact &&
+                           pool_report_lack(pool, request, room) > 0;
+        return moves ? "compact" : "synchronize";
+    }
+    return room < device_room && would_fit(pool, request, device_room, unused) ? "limit_bytes"
+                                                                               : "free";
+}
+
+/* The streams on which most is pending: few, because a message has an end. */
+static void pool_report_add_streams(struct text *text, const struct tol_pool *pool,
+                                    struct pool_pending *pending) {
+    pool_report_add(text, "\"pending_streams\": {");
+    for (int i = 0; i < DIAGNOSED_STREAMS; i++) {
+        unsigned most = 0;
+        for (unsigned k = 1; k < TOL_TICKET_STREAMS; k++) {
+            if (pending->by_stream[k] > pending->by_stream[most]) most = k;
+        }
+        if (pending->by_stream[most] == 0) break;
+        const struct tol_stream *stream = pool->tickets.streams[most].stream;
+        pool_report_add(text, "%s\"%u\": %llu", i > 0 ? ", " : "",
+                        stream != NULL ? stream->number : 0,
+                        (unsigned long long)pending->by_stream[most]);
+        pending->by_stream[most] = 0;
+    }
+    pool_report_add(text, "}, ");
 }
 
 size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, size_t bytes) {
     struct text text = {text_at, bytes, 0};
     struct tol_pool_stats stats = {0};
+    struct pool_pending pending;
     size_t free_bytes = 0, total_bytes = 0;
     if (bytes > 0) text_at[0] = '\0';
     if (pool == NULL) return 0;
@@ -219,7 +291,7 @@ size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, s
         pool->context->functions->cuMemGetInfo_v2(&free_bytes, &total_bytes);
     }
     pthread_mutex_lock(&pool->lock);
-    fill_stats(pool, &stats);
+    fill_stats(pool, &stats, &pending);
     const uint64_t limit = pool->options.limit_bytes;
     uint64_t room = limit == 0 ? free_bytes : limit > stats.held ? limit - stats.held : 0;
     if (room > free_bytes) room = free_bytes;
@@ -237,6 +309,11 @@ size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text_at, s
     pool_report_add_number(&text, "device_free", free_bytes);
     pool_report_add_number(&text, "device_total", total_bytes);
     pool_report_add_number(&text, "blocks", stats.blocks);
+    pool_report_add_number(&text, "largest_hole", pool_report_largest_hole(pool));
+    pool_report_add_number(&text, "pending", stats.pending);
+    pool_report_add_streams(&text, pool, &pending);
+    pool_report_add(&text, "\"would_serve\": \"%s\", ",
+                    pool_report_remedy(pool, request, room, free_bytes, unused));
     pool_report_add(&text, "\"compaction\": %s, \"would_fit_after_defragmentation\": %s, ",
                     pool->options.compact ? "true" : "false",
                     would_fit(pool, request, room, unused) ? "true" : "false");

@@ -119,10 +119,9 @@ static void put_hole(struct tol_long_text *text, struct tol_pool *pool,
     pool_snapshot_put(text, "address", hole->begin);
     pool_snapshot_put(text, "bytes", hole->bytes);
     pool_snapshot_put(text, "mapped",
-                      tol_pages_mapped(&pool->pages, hole->begin, hole->begin + hole->bytes));
+                      tol_pool_mapped(pool, hole->begin, hole->begin + hole->bytes));
     pool_snapshot_put(text, "pending",
-                      open != 0 ? tol_pages_mapped(&pool->pages, hole->wait_begin, hole->wait_end)
-                                : 0);
+                      open != 0 ? tol_pool_mapped(pool, hole->wait_begin, hole->wait_end) : 0);
     pool_snapshot_end(text, "}, ");
 }
 

@@ -283,6 +283,10 @@ static inline bool tol_pool_keeps_events(const struct tol_pool *pool) {
  * them. */
 uint64_t tol_pool_idle(const struct tol_pool *pool);
 
+/* The bytes of a range of addresses that have memory. A chunk is memory as a whole, and has no
+ * pages. */
+uint64_t tol_pool_mapped(const struct tol_pool *pool, uint64_t begin, uint64_t end);
+
 /* Updates the peak of the live bytes, with more bytes about to be live. */
 void tol_pool_note_peak(struct tol_pool *pool, uint64_t more);
 

@@ -377,6 +377,10 @@ Test(pool_stitch, a_capture_keeps_what_it_freed) {
     MUST_FAIL(tol_pool_allocate(s.pool, 8 * MIB, NULL, &s.blocks[4]), TOL_OUT_OF_DEVICE_MEMORY,
               "limit");
     cr_assert_eq(scene_stats(&s).stitched, 0);
+    /* The message names the stream that the memory waits for. */
+    cr_assert(strstr(tol_message(), "\"pending\": 8388608, \"pending_streams\": {\"") != NULL &&
+                  strstr(tol_message(), "\": 8388608}, \"would_serve\": \"synchronize\"") != NULL,
+              "%s", tol_message());
     MUST_FAIL(tol_pool_allocate(s.pool, 2 * MIB, NULL, &s.blocks[4]), TOL_OUT_OF_DEVICE_MEMORY,
               "limit");
     MUST(tol_graph_capture_end(stream, &graph));
@@ -421,6 +425,12 @@ Test(pool_stitch, chunks_are_not_stitched) {
     while (s.count > 2) scene_drop(&s, s.count / 2, NULL);
     (void)scene_add(&s, 8 * MIB);
     cr_assert_eq(scene_stats(&s).stitched, 0);
+    /* A hole of a chunk is memory as a whole. */
+    char *text = NULL;
+    MUST(tol_pool_snapshot(s.pool, &text));
+    cr_assert(strstr(text, "\"bytes\": 7340032, \"mapped\": 7340032, \"pending\": 0") != NULL, "%s",
+              text);
+    free(text);
     while (s.count > 0) scene_drop(&s, 0, NULL);
     tol_pool_destroy(s.pool);
     cr_assert(scene_calls.maps == 0);

@@ -257,8 +257,12 @@ TOL_API tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *
  * Writes the state of the pool to text as one JSON object: statistics, limits, page size, tags, and
  * whether a block of request bytes would fit once all work is done and pages are compacted
  * ("would_fit_after_defragmentation", computed with the plan that compaction follows;
- * "compaction" says whether options.compact is set). bytes is the size of text; longer output is
- * cut and ends in a NUL. Returns the length of the full text without the NUL.
+ * "compaction" says whether options.compact is set). "largest_hole" is the most memory that one
+ * hole has; "pending_streams" has the streams, by number, that free memory waits for, at most four
+ * with the most bytes; "would_serve" says what would serve the request: "compact" or "limit_bytes",
+ * which are options, "synchronize", after which it should fit, or "free". bytes is the size of
+ * text; longer output is cut and ends in a NUL. Returns the length of the full text without the
+ * NUL.
  */
 TOL_API size_t tol_pool_diagnose(struct tol_pool *pool, size_t request, char *text, size_t bytes);
 
