@@ -142,7 +142,7 @@ Test(pre_tokenize, words_are_llama_cpps) {
 }
 
 /* A rule that measures a whole run for each of its words would take hours for these. */
-Test(pre_tokenize, runs_of_a_million_are_divided, .timeout = 60) {
+Test(pre_tokenize, runs_of_a_million_are_divided, .timeout = 300) {
     static const uint32_t runs[][2] = {{'7', '7'},     {' ', ' '}, {'a', 'a'},    {'!', '!'},
                                        {'\n', '\n'},   {'A', 'A'}, {0xc9, 'A'},   {' ', '\n'},
                                        {0x301, 0x301}, {'a', ' '}, {0x4e2d, '1'}, {'/', '\n'}};
