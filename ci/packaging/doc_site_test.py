@@ -62,6 +62,8 @@ ELSEWHERE = {
     "build/tollens soft -- ./program": "the step cudart",
     "tollens run --plugin sums.so --sabotage": "the step plugin",
     "tollens run --plugin bug.so": "the step plugin",
+    **{f"tollens replay snapshot.pickle{options}": "test-harness, trace_formats" for options in (
+        "", " --profile all", " --profile tight --limit 25769803776 --out replay")},
 }
 
 
