@@ -29,7 +29,7 @@ def help_options() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     name = ""
     for line in says().split("every command")[0].splitlines():
-        command = re.match(r"  ([a-z]+(?: (?:info|run|bench))?)( |$)", line)
+        command = re.match(r"  ([a-z]+(?: (?:info|run|tokenize|bench))?)( |$)", line)
         if command:
             name = command[1]
             found[name] = set(OPTION.findall(line.strip().partition("  ")[0]))

@@ -164,7 +164,7 @@ def test_it(i):
     wrong = {name for name, word in outcomes(done).items() if word == "FAILED"}
     assert wrong == {"test_it[1]", "test_it[5]"} and len(outcomes(done)) == 8, done
     assert "tollens: 2 findings in 2 tests\n" in done.stdout
-    assert "tollens soft: 2 findings: 2 illegal address" in done.stderr
+    assert "tollens soft: 2 findings at 1 place: 2 illegal address" in done.stderr
 
 
 def test_inside_of_tollens_soft_nothing_starts_twice(pytester: pytest.Pytester) -> None:
