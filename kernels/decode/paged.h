@@ -76,7 +76,8 @@ struct kn_notice {
     bool is_finite; /* but beyond kn_cache_end; or it was infinity or NaN already */
 };
 
-/* All bits of a notice that is none. Whether `bits` are one, which *notice then has. */
+/* The value without a notice: all bits are set. kn_notice_read returns whether `bits` are a notice,
+ * and then fills *notice. */
 static const uint64_t kn_notice_none = UINT64_MAX;
 TOL_API bool kn_notice_read(uint64_t bits, struct kn_notice *notice);
 

@@ -1,5 +1,5 @@
 /*
- * Traces of others: RMM's logs and PyTorch's snapshots are known by their content, and what is not
+ * Foreign traces: RMM's logs and PyTorch's snapshots are known by their content, and what is not
  * replayed is counted and named.
  */
 #include "files/atomic_file.h"

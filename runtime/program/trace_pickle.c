@@ -200,7 +200,7 @@ static bool pickle_signed(struct pickle *p, size_t bytes) {
            pickle_push_json(p, json_integer((int32_t)(uint32_t)number), 0);
 }
 
-/* A two's complement of any length, whose length has so many bytes. */
+/* A two's complement integer after its length, which takes the given number of bytes. */
 static bool pickle_long(struct pickle *p, size_t bytes) {
     uint64_t length = 0, number = 0;
     const unsigned char *from = NULL;

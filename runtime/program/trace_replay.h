@@ -26,7 +26,7 @@ struct hyp_replay {
     struct hyp_file csv;   /* walk_csv.h, if has_csv */
     bool has_csv;
     uint64_t samples;                /* approximate number of its lines */
-    size_t stop;                     /* replay only so many events; 0: all */
+    size_t stop;                     /* replay this many events; 0: all */
     struct hyp_replay_place *places; /* one per block of the trace, or NULL */
     uint64_t *held_after;            /* bytes after each event, or NULL */
 

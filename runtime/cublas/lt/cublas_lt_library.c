@@ -28,7 +28,7 @@ const char *cublasLtGetStatusString(cublasStatus_t status) {
     return cublas_status_text(status);
 }
 
-/* ---- what is not modelled ---- */
+/* ---- functions that return CUBLAS_STATUS_NOT_SUPPORTED ---- */
 
 CUBLAS_REFUSED(cublasLtEmulationDescCreate)
 CUBLAS_REFUSED(cublasLtEmulationDescDestroy)

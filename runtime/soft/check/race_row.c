@@ -145,7 +145,7 @@ static bool row_add_reader(struct soft_chunks *chunks, struct soft_cell *cell,
     return true;
 }
 
-/* Puts a line into cells of so many bytes each. */
+/* Divides a line into cells of the given number of bytes. */
 static bool row_spread(const struct soft_row_line *line, struct soft_cell *cells, int bytes,
                        struct soft_chunks *chunks) {
     bool ok = true;

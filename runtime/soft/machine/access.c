@@ -152,10 +152,10 @@ static bool find_shared(struct soft_warp *warp, const struct soft_instruction *i
 }
 
 /* A GPU carries the store out, and constant loads may or may not see it. */
-static void access_judge_constant(struct soft_warp *warp, const struct soft_instruction *in,
-                                  uint32_t lane, uint64_t address, unsigned bytes) {
+static void access_tell_constant(struct soft_warp *warp, const struct soft_instruction *in,
+                                 uint32_t lane, uint64_t address, unsigned bytes) {
     struct soft_allocation found;
-    if (!soft_space_find(address, &found) || !found.constant) return;
+    if (!soft_space_find(address, &found)) return;
     soft_launch_note(warp, in, "store to constant memory", 1u << lane, address,
                      "a store of %u bytes at 0x%llx, %llu bytes into the constant variable %s, "
                      "which kernels may only read",
@@ -172,8 +172,7 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
     const bool is_noted = launch->touched != NULL || soft_prior_watches(launch);
     if (is_noted) last += launch->code->sites;
     uint64_t span = last->high - last->low;
-    const bool is_within = bytes <= span && address - last->low <= span - bytes;
-    if (is_within) {
+    if (bytes <= span && address - last->low <= span - bytes) {
         place->view = *last;
     } else if (is_of_window(warp, in, lane, address, kind)) {
         return false;
@@ -185,8 +184,8 @@ static bool find_global(struct soft_warp *warp, const struct soft_instruction *i
                          (unsigned long long)address, nearest);
         return false;
     }
-    if (kind == SOFT_ACCESS_WRITE && !is_within) {
-        access_judge_constant(warp, in, lane, address, bytes);
+    if (kind == SOFT_ACCESS_WRITE && place->view.constant) {
+        access_tell_constant(warp, in, lane, address, bytes);
     }
     place->offset = address - place->view.low;
     place->host = place->view.host + place->offset;

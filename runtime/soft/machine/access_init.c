@@ -3,7 +3,6 @@
  */
 #include "access.h"
 
-#include "finding.h"
 #include "taint.h"
 
 static unsigned access_unwritten(const struct soft_place *place, unsigned bytes) {
@@ -22,24 +21,24 @@ static bool access_is_padded(unsigned unwritten, unsigned bytes) {
     return bytes > 8 || 2 * unwritten >= bytes;
 }
 
+static struct soft_tainted_load access_load_of(const struct soft_instruction *in, uint64_t address,
+                                               unsigned bytes, unsigned unwritten,
+                                               const struct soft_place *place) {
+    return (struct soft_tainted_load){.instruction = in,
+                                      .address = address,
+                                      .bytes = bytes,
+                                      .is_partial = unwritten < bytes,
+                                      .is_global = place->view.high != 0};
+}
+
 void soft_access_check_read(struct soft_warp *warp, const struct soft_instruction *in,
                             uint32_t lane, uint64_t address, unsigned bytes,
                             const struct soft_place *place) {
-    if (place->shadow == NULL) return;
-    const unsigned unwritten = access_unwritten(place, bytes);
+    const unsigned unwritten = place->shadow != NULL ? access_unwritten(place, bytes) : 0;
     if (unwritten == 0) return;
     if (unwritten < bytes && access_is_padded(unwritten, bytes)) return;
-    char where[240] = "";
-    if (place->view.high != 0) {
-        soft_space_describe(address, warp->cta->launch->reach, SOFT_ACCESS_READ, where,
-                            sizeof where);
-    }
-    soft_launch_note(warp, in, "uninitialised read", 1u << lane, address,
-                     "%s of %u bytes at 0x%llx, %s ever written%s%s",
-                     in->mode & SOFT_ACCESS_STORE ? "a store" : "a load", bytes,
-                     (unsigned long long)address,
-                     unwritten < bytes ? "not all of which were" : "none of which was",
-                     where[0] != '\0' ? ": " : "", where);
+    const struct soft_tainted_load load = access_load_of(in, address, bytes, unwritten, place);
+    soft_taint_tell(warp, &load, 1u << lane, NULL);
 }
 
 void soft_access_taint(struct soft_warp *warp, const struct soft_instruction *in, uint32_t lane,
@@ -50,11 +49,7 @@ void soft_access_taint(struct soft_warp *warp, const struct soft_instruction *in
         (soft_access_count(in->mode) > 1 || access_is_padded(unwritten, bytes))) {
         return;
     }
-    const struct soft_tainted_load load = {.instruction = in,
-                                           .address = address,
-                                           .bytes = bytes,
-                                           .is_partial = unwritten < bytes,
-                                           .is_global = place->view.high != 0};
+    const struct soft_tainted_load load = access_load_of(in, address, bytes, unwritten, place);
     soft_taint_add(warp, &load, lane, 0);
 }
 

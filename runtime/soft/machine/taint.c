@@ -5,6 +5,7 @@
 
 #include "finding.h"
 #include "lower/loaded_module.h"
+#include "lower/modes.h"
 #include "memory/space.h"
 
 #include <stdio.h>
@@ -12,8 +13,8 @@
 
 /* ---- reports ---- */
 
-static void taint_tell(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lanes,
-                       const struct soft_instruction *use) {
+void soft_taint_tell(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lanes,
+                     const struct soft_instruction *use) {
     char where[240] = "", used[64] = "";
     if (load->is_global) {
         soft_space_describe(load->address, warp->cta->launch->reach, SOFT_ACCESS_READ, where,
@@ -25,8 +26,9 @@ static void taint_tell(struct soft_warp *warp, const struct soft_tainted_load *l
         snprintf(used, sizeof used, "; PTX line %u depends on it", report.ptx_line);
     }
     soft_launch_note(warp, load->instruction, "uninitialised read", lanes, load->address,
-                     "a load of %u bytes at 0x%llx, %s ever written%s%s%s", load->bytes,
-                     (unsigned long long)load->address,
+                     "%s of %u bytes at 0x%llx, %s ever written%s%s%s",
+                     load->instruction->mode & SOFT_ACCESS_STORE ? "a store" : "a load",
+                     load->bytes, (unsigned long long)load->address,
                      load->is_partial ? "not all of which were" : "none of which was",
                      where[0] != '\0' ? ": " : "", where, used);
 }
@@ -35,7 +37,7 @@ static void taint_tell(struct soft_warp *warp, const struct soft_tainted_load *l
 static void taint_decide(struct soft_warp *warp, unsigned load, uint32_t lanes,
                          const struct soft_instruction *use) {
     struct soft_taint_load *l = &warp->taint->loads[load];
-    if (!l->is_told) taint_tell(warp, &l->load, lanes, use);
+    if (!l->is_told) soft_taint_tell(warp, &l->load, lanes, use);
     l->is_told = true;
 }
 
@@ -187,6 +189,6 @@ void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load
     const unsigned at =
         warp->taint != NULL ? taint_enter(warp->taint, load, warp->split->frame) : SOFT_TAINT_LOADS;
     if (at == SOFT_TAINT_LOADS || !taint_add_results(warp, load->instruction, lane, first, at)) {
-        taint_tell(warp, load, 1u << lane, NULL);
+        soft_taint_tell(warp, load, 1u << lane, NULL);
     }
 }

@@ -17,6 +17,11 @@
 void soft_taint_add(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lane,
                     unsigned first);
 
+/* Reports a read of unwritten memory by lanes, and the instruction that depends on its value; NULL:
+ * none is known. */
+void soft_taint_tell(struct soft_warp *warp, const struct soft_tainted_load *load, uint32_t lanes,
+                     const struct soft_instruction *use);
+
 /* What a load returns to its caller: the next instruction, or NULL for the warp to run on in
  * soft_taint_run. */
 const struct soft_instruction *soft_taint_next(struct soft_warp *warp,

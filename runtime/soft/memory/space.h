@@ -85,6 +85,7 @@ struct soft_view {
     uint64_t low, high; /* addresses: low <= a, a + size <= high */
     uint8_t *host;      /* the bytes of low */
     uint8_t *shadow;    /* of the bytes; NULL if writes are not tracked */
+    bool constant;      /* they are a .const variable's */
 };
 
 /* The begins of the shared, local and parameter windows of generic addressing; each is WINDOW_BYTES

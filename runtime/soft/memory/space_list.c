@@ -262,7 +262,8 @@ static bool find_view(uint64_t address, uint64_t bytes, const struct soft_reach 
         *view = (struct soft_view){.low = found->address,
                                    .high = found->address + found->bytes,
                                    .host = found->host,
-                                   .shadow = found->shadow};
+                                   .shadow = found->shadow,
+                                   .constant = found->constant};
     }
     pthread_rwlock_unlock(&soft_space.lock);
     return ok;

@@ -203,8 +203,8 @@ static bool words_find_narrow(struct words *words, const struct soft_warp *warp,
     return !soft_any_wrong_32(words->offsets, (uint32_t)words->span - bytes, bytes - 1);
 }
 
-/* A range of so many bytes, such as a histogram's, is looked at whole: that takes less time than
- * one look for each lane. */
+/* The shadow of a range up to this many bytes, such as a histogram's, is compared whole, which
+ * takes less time than a comparison per lane. */
 enum { WORDS_WHOLE = 4096 };
 
 FOLDED bool words_are_written(const struct words *words, unsigned bytes) {
