@@ -122,23 +122,27 @@ __device__ inline void grouped_store_plain(const grouped_arguments &x, int row, 
     }
 }
 
-// Does what follows the product, and stores the 64 rows of a consumer: 32 columns at a time through
-// shared memory, so that a lane has four neighbours, and eight lanes a row. `down` is the first row
-// of the thread in it. The loop is not unrolled: what follows a product is long.
+// The epilogue of the 64 rows of a consumer: 32 columns at a time through shared memory, so that a
+// lane has four neighbours of four rows, and eight lanes a row. `down` is the first row of the
+// thread in it. The residual, scales and bias of a chunk are loaded while the one before is
+// computed. The loop is not unrolled, because an epilogue is long.
 template <int N, grouped_defect DEFECT>
 __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*part)[HOPPER_PITCH],
                                           const hopper_work &work, int consumer, int end, int down,
                                           const float (&sum)[N / 2]) {
-    enum { ACROSS = WARP / 4, ROWS_AT_ONCE = WARPGROUP / ACROSS };
+    enum { ACROSS = WARP / 4, STEP = WARPGROUP / ACROSS, ROWS = CONSUMER_ROWS / STEP };
     const int thread = threadIdx.x % WARPGROUP, inner = thread % ACROSS * 4;
-    const int first = work.row + consumer * CONSUMER_ROWS;
+    const int first = work.row + consumer * CONSUMER_ROWS, row = first + thread / ACROSS;
     if (grouped_is_plain(x)) {
         grouped_store_plain<N>(x, first + down, end, work.column, sum);
         return;
     }
+    grouped_columns<4> next_of(x, work.matrix, work.column + inner);
+    grouped_residual<ROWS, 4, STEP> next_residual;
+    next_residual.load(x, row, end, work.column + inner);
 #pragma unroll 1
     for (int chunk = 0; chunk < N / WARP; chunk++) {
-        const int column = work.column + chunk * WARP + inner;
+        const int column = work.column + chunk * WARP + inner, next = column + WARP;
         if (work.column + chunk * WARP >= x.n) break;
 #pragma unroll
         for (int i = 0; i < N / WARP; i++) {
@@ -151,16 +155,20 @@ __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*pa
             }
         }
         named_barrier(STORE + consumer, WARPGROUP);
-        if (column < x.n) {
-            const grouped_columns<4> of(
-                x, work.matrix, DEFECT == GROUPED_LOST_SCALE ? work.column + inner : column);
-#pragma unroll 1
-            for (int r = thread / ACROSS; r < CONSUMER_ROWS && first + r < end; r += ROWS_AT_ONCE) {
-                const float4 at = *(const float4 *)&part[r][inner];
-                grouped_finish<4>(x, of, first + r, column, {at.x, at.y, at.z, at.w});
-            }
+        float v[ROWS][4];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float4 at = *(const float4 *)&part[thread / ACROSS + r * STEP][inner];
+            v[r][0] = at.x, v[r][1] = at.y, v[r][2] = at.z, v[r][3] = at.w;
         }
         named_barrier(STORE + consumer, WARPGROUP);
+        const auto of = next_of;
+        const auto residual = next_residual;
+        if (chunk + 1 < N / WARP) {
+            if (DEFECT != GROUPED_LOST_SCALE) next_of = {x, work.matrix, next};
+            next_residual.load(x, row, end, next);
+        }
+        if (column < x.n) grouped_finish(x, of, residual, row, end, column, v);
     }
 }
 
