@@ -63,10 +63,14 @@ struct grouped_walk {
 
 // ---- the epilogue ----
 
-// ex2 and rcp of the hardware: 2 ulp of each are far inside what a result is rounded to. Where exp
-// overflows, the quotient is -0, which is the limit.
+// By ex2 and rcp of the hardware, whose errors are far inside what a result is rounded to. With .ftz
+// each is one instruction; what it flushes is below 2^-126. Where exp overflows, the quotient is
+// -0, which is the limit.
 __device__ inline float grouped_silu(float v) {
-    return __fdividef(v, 1.0f + __expf(-v));
+    float power, quotient;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(-1.44269504f * v));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(1.0f + power));
+    return v * quotient;
 }
 __device__ inline float grouped_gelu(float v) {
     return 0.5f * v * (1.0f + erff(v * 0.707106781f));
@@ -105,9 +109,20 @@ template <int COUNT> struct grouped_columns {
         const float *biases = (const float *)x.bias + group * x.group_bias + column;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            const bool inside = column + i < x.n;
-            scale[i] = x.b_scale != nullptr && inside ? x.alpha * scales[i] : x.alpha;
-            bias[i] = x.bias != nullptr && inside ? biases[i] : 0;
+            scale[i] = x.alpha;
+            bias[i] = 0;
+        }
+        if (x.b_scale != nullptr) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                if (column + i < x.n) scale[i] = x.alpha * scales[i];
+            }
+        }
+        if (x.bias != nullptr) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                if (column + i < x.n) bias[i] = biases[i];
+            }
         }
     }
 };
@@ -122,18 +137,14 @@ template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) grouped_numbe
 template <int ROWS, int COUNT, int STEP> struct grouped_residual {
     uint32_t words[ROWS][COUNT]; // an element of 16 bits has half a word
 
-    // Rows from `end` on and columns from n on become 0.
+    // Leaves rows from `end` on and columns from n on as they are.
     __device__ inline void load(const grouped_arguments &x, int row, int end, int column) {
         if (x.residual == nullptr) return;
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            const long long from = (row + r * STEP) * x.ld_residual + column;
-            const int left = row + r * STEP < end ? x.n - column : 0;
-            if (x.residual_type == GROUPED_F32) {
-                take((const uint32_t *)x.residual + from, left, x.residual_is_whole, words[r]);
-            } else {
-                take((const uint16_t *)x.residual + from, left, x.residual_is_whole, words[r]);
-            }
+        const long long from = row * x.ld_residual + column;
+        if (x.residual_type == GROUPED_F32) {
+            take(x, (const uint32_t *)x.residual + from, end - row, x.n - column);
+        } else {
+            take(x, (const uint16_t *)x.residual + from, end - row, x.n - column);
         }
     }
     __device__ inline void add(const grouped_arguments &x, float (&v)[ROWS][COUNT]) const {
@@ -155,22 +166,27 @@ private:
     __device__ inline uint16_t half_word(int r, int i) const {
         return (uint16_t)(words[r][i / 2] >> i % 2 * 16);
     }
-    // `whole`: as one load.
     template <typename BITS>
-    __device__ static inline void take(const BITS *from, int left, bool whole,
-                                       uint32_t (&to)[COUNT]) {
+    __device__ inline void take(const grouped_arguments &x, const BITS *from, int rows, int left) {
         constexpr int PER = 4 / (int)sizeof(BITS), WORDS = COUNT < PER ? 1 : COUNT / PER;
+        if (COUNT > 1 && x.residual_is_whole) {
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) to[i] = 0;
-        if (COUNT > 1 && whole) {
-            if (left <= 0) return;
-            const auto all = *(const grouped_numbers<uint32_t, WORDS> *)from;
+            for (int r = 0; r < ROWS; r++, from += STEP * x.ld_residual) {
+                if (r * STEP >= rows || left <= 0) continue;
+                const auto all = *(const grouped_numbers<uint32_t, WORDS> *)from;
 #pragma unroll
-            for (int i = 0; i < WORDS; i++) to[i] = all.numbers[i];
+                for (int i = 0; i < WORDS; i++) words[r][i] = all.numbers[i];
+            }
         } else {
 #pragma unroll
-            for (int i = 0; i < COUNT; i++) {
-                if (i < left) to[i / PER] |= (uint32_t)from[i] << i % PER * (32 / PER);
+            for (int r = 0; r < ROWS; r++, from += STEP * x.ld_residual) {
+#pragma unroll
+                for (int i = 0; i < COUNT; i++) {
+                    const bool inside = r * STEP < rows && i < left;
+                    const uint32_t bits = inside ? from[i] : 0;
+                    words[r][i / PER] =
+                        (i % PER == 0 ? 0 : words[r][i / PER]) | bits << i % PER * (32 / PER);
+                }
             }
         }
     }
@@ -194,32 +210,44 @@ __device__ inline void grouped_put(T *to, int left, bool whole, const float (&v)
 template <typename T, int STEP, int ROWS, int COUNT>
 __device__ inline void grouped_put_rows(const grouped_arguments &x, int row, int end, int column,
                                         const float (&v)[ROWS][COUNT]) {
+    T *to = (T *)x.c + row * x.ldc + column;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++, to += STEP * x.ldc) {
+        if (row + r * STEP < end) grouped_put(to, x.n - column, x.c_is_whole, v[r]);
+    }
+}
+
+// The factors of rows that are STEP rows apart.
+template <int STEP, int ROWS>
+__device__ inline void grouped_row_scales(const grouped_arguments &x, int row, int end,
+                                          float (&scales)[ROWS]) {
+    const float *from = (const float *)x.a_scale + row;
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        if (row + r * STEP >= end) break;
-        T *to = (T *)x.c + (row + r * STEP) * x.ldc + column;
-        grouped_put(to, x.n - column, x.c_is_whole, v[r]);
+        scales[r] = x.a_scale != nullptr && row + r * STEP < end ? from[r * STEP] : 1.0f;
     }
 }
 
 // The epilogue of ROWS rows that are STEP rows apart, COUNT neighbours of each: v has their sums.
-// Rows from `end` on are not stored.
+// Rows from `end` on are not stored. It branches on what all threads share, outside of its loops:
+// beside a product of wgmma, an epilogue is bound by the number of instructions.
 template <int STEP, int ROWS, int COUNT>
 __device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
+                                      const float (&row_scales)[ROWS],
                                       const grouped_residual<ROWS, COUNT, STEP> &residual, int row,
                                       int end, int column, float (&v)[ROWS][COUNT]) {
-    const float *scales = (const float *)x.a_scale;
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        const bool is_scaled = scales != nullptr && row + r * STEP < end;
-        const float row_scale = is_scaled ? scales[row + r * STEP] : 1.0f;
-#pragma unroll
-        for (int i = 0; i < COUNT; i++)
-            v[r][i] = fmaf(v[r][i], row_scale * of.scale[i], of.bias[i]);
+    if (x.a_scale != nullptr) {
+        grouped_each(v, [&](int r, int i) {
+            return fmaf(v[r][i], row_scales[r] * of.scale[i], of.bias[i]);
+        });
+    } else {
+        grouped_each(v, [&](int r, int i) { return fmaf(v[r][i], of.scale[i], of.bias[i]); });
     }
     grouped_activate(x.activation, v);
     residual.add(x, v);
-    grouped_each(v, [&](int r, int i) { return v[r][i] * x.c_inverse; });
+    if (x.c_inverse != 1.0f) {
+        grouped_each(v, [&](int r, int i) { return v[r][i] * x.c_inverse; });
+    }
     if (x.c_type == GROUPED_F32) grouped_put_rows<float, STEP>(x, row, end, column, v);
     if (x.c_type == GROUPED_F16) grouped_put_rows<__half, STEP>(x, row, end, column, v);
     if (x.c_type == GROUPED_BF16) grouped_put_rows<__nv_bfloat16, STEP>(x, row, end, column, v);
@@ -232,9 +260,10 @@ template <int COUNT>
 __device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
                                       int row, int column, const float (&sum)[COUNT]) {
     grouped_residual<1, COUNT, 1> residual;
-    float v[1][COUNT];
+    float v[1][COUNT], row_scale[1];
+    grouped_row_scales<1>(x, row, row + 1, row_scale);
     residual.load(x, row, row + 1, column);
 #pragma unroll
     for (int i = 0; i < COUNT; i++) v[0][i] = sum[i];
-    grouped_finish<1>(x, of, residual, row, row + 1, column, v);
+    grouped_finish(x, of, row_scale, residual, row, row + 1, column, v);
 }
