@@ -25,6 +25,10 @@ enum { FATAL = 255 }; /* ptxas's exit code */
 static const char *const tools[] = {"ptxas", "nvcc"};
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 
+/* Programs look for the toolkit beside the bin that has nvcc: PyCUDA for libcudadevrt.a. */
+static const char *const parts[] = {"include", "lib", "lib64", "nvvm", "targets"};
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
 /* The folders of compiled kernels, by the libraries that keep them. */
 static const char *const caches[][2] = {
     {"CUPY_CACHE_DIR", "cupy"},     {"NUMBA_CACHE_DIR", "numba"},
@@ -74,6 +78,26 @@ static int toolchain_assemble(int count, char **words) {
     return assemble(count, words);
 }
 
+static bool toolchain_link(const char *target, const char *folder, const char *name) {
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (symlink(target, path) == 0) return true;
+    hyp_command_complain("soft: %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* Links to the parts of the toolkit that this nvcc is of. */
+static bool toolchain_link_parts(const char *nvcc, const char *folder) {
+    char bin[PATH_MAX], path[PATH_MAX + 32];
+    if (realpath(nvcc, bin) == NULL) return true;
+    *strrchr(bin, '/') = '\0';
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%s/../%s", bin, parts[i]);
+        if (access(path, F_OK) == 0 && !toolchain_link(path, folder, parts[i])) return false;
+    }
+    return true;
+}
+
 /* ---- what commands call ---- */
 
 bool hyp_soft_toolchain_open(const char *folder) {
@@ -87,12 +111,9 @@ bool hyp_soft_toolchain_open(const char *folder) {
     }
     for (int i = 0; i < TOOLS; i++) {
         if (strcmp(tools[i], "nvcc") == 0 && !has_nvcc) continue;
-        snprintf(path, sizeof path, "%s/%s", bin, tools[i]);
-        if (symlink(hyp_session_program(), path) != 0) {
-            hyp_command_complain("soft: %s: %s", path, strerror(errno));
-            return false;
-        }
+        if (!toolchain_link(hyp_session_program(), bin, tools[i])) return false;
     }
+    if (has_nvcc && !toolchain_link_parts(nvcc, folder)) return false;
     const size_t bytes = strlen(bin) + (before != NULL ? strlen(before) : 0) + 2;
     char *list = malloc(bytes);
     if (list == NULL) {
@@ -114,6 +135,10 @@ void hyp_soft_toolchain_close(const char *folder) {
     char path[PATH_MAX + 32];
     for (int i = 0; i < TOOLS; i++) {
         snprintf(path, sizeof path, "%s/bin/%s", folder, tools[i]);
+        unlink(path);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
         unlink(path);
     }
     snprintf(path, sizeof path, "%s/bin", folder);

@@ -191,6 +191,20 @@ Test(soft_toolchain, nvcc_adds_ptx_and_makes_containers) {
               "%s", program_output);
 }
 
+/* PyCUDA looks for libcudadevrt.a in ../lib64 of the folder of nvcc. */
+Test(soft_toolchain, the_toolkit_is_found_from_nvcc) {
+    const char *const toolkit = "mkdir -p \"$D/kit/bin\" \"$D/kit/lib64\" && cd \"$D/kit\" && "
+                                "echo devrt >lib64/libcudadevrt.a && cp /bin/true bin/nvcc && ";
+    char command[400];
+    snprintf(command, sizeof command,
+             "%s PATH=$D/kit/bin:$PATH \"$T\" soft --allow-unused -- sh -c "
+             "'n=$(command -v nvcc); echo of $n; cat ${n%%/*}/../lib64/libcudadevrt.a'",
+             toolkit);
+    cr_assert(program_shell(command) == 0, "%s", program_output);
+    cr_assert(program_says("of /") && program_says("/tollens-soft-") && program_says("\ndevrt\n"),
+              "%s", program_output);
+}
+
 Test(soft_toolchain, what_programs_compile_is_kept_apart) {
     cr_assert(program_shell("XDG_CACHE_HOME=$D/cache NUMBA_CACHE_DIR=/mine \"$T\" soft "
                             "--allow-unused -- sh -c 'cd \"$CUPY_CACHE_DIR\" && pwd; env'") == 0,
