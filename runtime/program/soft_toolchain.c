@@ -104,6 +104,7 @@ static bool toolchain_make_toolkit(const char *nvcc, const char *folder) {
     char real[PATH_MAX], path[PATH_MAX + 32];
     if (realpath(nvcc, real) == NULL) return true;
     const int bin = (int)(strrchr(real, '/') - real);
+    if (strcmp(real + bin, "/nvcc") != 0) return true; /* a link to ccache, say */
     for (int i = 0; i < PARTS; i++) {
         snprintf(path, sizeof path, "%.*s/../%s", bin, real, parts[i]);
         if (access(path, F_OK) == 0 && !toolchain_link(path, folder, parts[i])) return false;
