@@ -88,12 +88,12 @@ static bool lt_is_ordered(const struct lt_layout *layout) {
            (layout->batch_mode == LT_BATCH_STRIDED || layout->batch_mode == LT_BATCH_ARRAY);
 }
 
-/* An epilogue's bits: each alone or with the bias. GELU is of floats, both are of real numbers. */
+/* An epilogue's bits: each alone or with the bias. GELU is of floats, all are of real numbers. */
 static bool lt_is_epilogue(uint32_t epilogue, const struct cublas_numbers *numbers) {
     const uint32_t follow = epilogue & ~(uint32_t)LT_EPILOGUE_BIAS;
     const bool is_real = numbers->image == CUBLAS_PRODUCT_REAL;
-    if (epilogue == LT_EPILOGUE_NONE || epilogue == LT_EPILOGUE_BIAS) return true;
-    if (follow == LT_EPILOGUE_RELU) return is_real;
+    if (epilogue == LT_EPILOGUE_NONE) return true;
+    if (epilogue == LT_EPILOGUE_BIAS || follow == LT_EPILOGUE_RELU) return is_real;
     return follow == LT_EPILOGUE_GELU && numbers->scale_type == CUDA_R_32F;
 }
 

@@ -261,6 +261,8 @@ Test(cublas_lt, what_is_not_computed_is_refused_before_and_at_the_product) {
     enum { NOT = CUBLAS_STATUS_NOT_SUPPORTED, INVALID = CUBLAS_STATUS_INVALID_VALUE };
     const struct trial t = {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F,
                             .epilogue = NONE};
+    const struct trial complex = {CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F, CUDA_C_32F,
+                                  .epilogue = WITH_BIAS};
     struct trial biased = t, mixed = t;
     struct test_numbers bias = test_draw(CUDA_R_32F, M);
     static const int changes[][4] = {
@@ -277,6 +279,9 @@ Test(cublas_lt, what_is_not_computed_is_refused_before_and_at_the_product) {
     check_change(&biased, BIAS_TYPE, CUDA_R_16F, 4, INVALID);
     mixed.d_rows = true;
     STATUS(heuristic(&mixed, product, CUDA_R_32F, M), INVALID_VALUE); /* only C is by rows */
+    OK(find("cublasLtMatmulDescDestroy")(product));
+    product = product_of(&complex, &bias);
+    STATUS(heuristic(&complex, product, CUDA_C_32F, M), NOT_SUPPORTED);
     OK(find("cublasLtMatmulDescDestroy")(product));
     test_ours_only("to refuse epilogues that store a second matrix");
     check_change(&t, EPILOGUE, RELU_AUX, 4, NOT);
