@@ -46,6 +46,14 @@ class Judging(unittest.TestCase):
                                                  ["-k", "test_two"], ["-k", "test_3"]])
         self.assertEqual(clients.chosen([]), [[]])
 
+    def test_an_overrun_must_be_found(self) -> None:
+        program = {"file": "a.py", "says": "right", "overrun": "past the end"}
+        for code, text, right in ((99, "past the end", True), (0, "right", False), (99, "", False)):
+            with unittest.mock.patch.object(
+                    clients, "on_soft", side_effect=[(0, "right"), (code, text)]) as on_soft:
+                self.assertEqual(clients.run_program("python3", program, HERE), right)
+            self.assertEqual(on_soft.call_args.args[0], ["python3", "a.py", "overrun"])
+
     def test_a_name_that_nothing_has_is_no_success(self) -> None:
         with tempfile.TemporaryDirectory() as home, \
                 unittest.mock.patch.object(clients, "python_with", return_value=sys.executable), \

@@ -4,6 +4,8 @@
 // Requires: blockDim.x = BLAS_THREADS, gridDim.x = 1.
 #include "blas_number.cuh"
 
+#include <math_constants.h>
+
 // The parts of a number, as doubles.
 template <typename T> __device__ inline blas_complex<double> blas_parts(T x) {
     return {blas_as<double>::of(x), 0.0};
@@ -43,9 +45,10 @@ template <typename T, typename R> __device__ inline void blas_reduce(const blas_
     double sum = 0, scale = 0;
     for (long long i = threadIdx.x; i < x.count; i += blockDim.x) {
         const blas_complex<double> parts = blas_parts(((const T *)x.x)[i * x.stride]);
-        const double size = fabs(parts.x) + fabs(parts.y);
+        double size = fabs(parts.x) + fabs(parts.y);
         const double largest = fmax(fmax(fabs(parts.x), fabs(parts.y)), 0.0); // NaN counts as 0
         sum += size;
+        if (isnan(size)) size = x.kind == BLAS_SMALLEST ? CUDART_INF : 0;
         best = blas_better(best, {x.kind == BLAS_NORM       ? largest
                                   : x.kind == BLAS_SMALLEST ? -size
                                                             : size,
@@ -57,7 +60,8 @@ template <typename T, typename R> __device__ inline void blas_reduce(const blas_
         if (threadIdx.x == 0 && !x.is_wide) *(int *)x.result = (int)(best.index + 1);
         return;
     }
-    if (x.kind == BLAS_NORM && best.value > 0) { // otherwise the sum is 0 or NaN
+    // Otherwise the sum of all |x| is the norm: 0, infinite or NaN.
+    if (x.kind == BLAS_NORM && best.value > 0 && !isinf(best.value)) {
         scale = best.value;
         sum = 0;
         for (long long i = threadIdx.x; i < x.count; i += blockDim.x) {
@@ -67,7 +71,9 @@ template <typename T, typename R> __device__ inline void blas_reduce(const blas_
         }
     }
     sum = blas_block_sum(sum);
-    if (scale > 0) sum = isinf(scale) ? scale : scale * sqrt(sum); // also beside NaN, as cuBLAS's
+    if (scale > 0) sum = scale * sqrt(sum);
+    // As cuBLAS's: an infinite number hides NaN, but not in double.
+    if (x.kind == BLAS_NORM && isinf(best.value) && sizeof(R) < sizeof(double)) sum = CUDART_INF;
     if (threadIdx.x == 0) *(R *)x.result = blas_stored<R, double>::of(sum);
 }
 

@@ -25,6 +25,14 @@ enum { FATAL = 255 }; /* ptxas's exit code */
 static const char *const tools[] = {"ptxas", "nvcc"};
 enum { TOOLS = sizeof tools / sizeof tools[0] };
 
+/* Programs look for the toolkit beside the bin that has nvcc (PyCUDA for libcudadevrt.a), and for
+ * nvcc in the toolkit (TileLang), so a run has a toolkit with these parts of the real one. */
+static const char *const parts[] = {
+    "include",       "lib",          "lib64",      "nvvm",         "targets",
+    "extras",        "version.json", "bin/bin2c",  "bin/cudafe++", "bin/cuobjdump",
+    "bin/fatbinary", "bin/nvdisasm", "bin/nvlink", "bin/nvprune"};
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
 /* The folders of compiled kernels, by the libraries that keep them. */
 static const char *const caches[][2] = {
     {"CUPY_CACHE_DIR", "cupy"},     {"NUMBA_CACHE_DIR", "numba"},
@@ -74,6 +82,40 @@ static int toolchain_assemble(int count, char **words) {
     return assemble(count, words);
 }
 
+static bool toolchain_link(const char *target, const char *folder, const char *name) {
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (symlink(target, path) == 0) return true;
+    hyp_command_complain("soft: %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* Whether a variable names the toolkit with this nvcc. */
+static bool toolchain_is_home(const char *variable, const char *nvcc) {
+    char path[PATH_MAX + 16], real[PATH_MAX];
+    const char *home = getenv(variable);
+    snprintf(path, sizeof path, "%.*s/bin/nvcc", PATH_MAX - 1, home != NULL ? home : "");
+    return home != NULL && realpath(path, real) != NULL && strcmp(real, nvcc) == 0;
+}
+
+/* The toolkit of a run: links to parts of the one that this nvcc is of, which ours calls. */
+static bool toolchain_make_toolkit(const char *nvcc, const char *folder) {
+    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+    char real[PATH_MAX], path[PATH_MAX + 32];
+    if (realpath(nvcc, real) == NULL) return true;
+    const int bin = (int)(strrchr(real, '/') - real);
+    if (strcmp(real + bin, "/nvcc") != 0) return true; /* a link to ccache, say */
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%.*s/../%s", bin, real, parts[i]);
+        if (access(path, F_OK) == 0 && !toolchain_link(path, folder, parts[i])) return false;
+    }
+    setenv("TOLLENS_SOFT_REAL_NVCC", nvcc, 1);
+    for (int i = 0; i < 2; i++) {
+        if (toolchain_is_home(homes[i], real)) setenv(homes[i], folder, 1);
+    }
+    return true;
+}
+
 /* ---- what commands call ---- */
 
 bool hyp_soft_toolchain_open(const char *folder) {
@@ -87,12 +129,9 @@ bool hyp_soft_toolchain_open(const char *folder) {
     }
     for (int i = 0; i < TOOLS; i++) {
         if (strcmp(tools[i], "nvcc") == 0 && !has_nvcc) continue;
-        snprintf(path, sizeof path, "%s/%s", bin, tools[i]);
-        if (symlink(hyp_session_program(), path) != 0) {
-            hyp_command_complain("soft: %s: %s", path, strerror(errno));
-            return false;
-        }
+        if (!toolchain_link(hyp_session_program(), bin, tools[i])) return false;
     }
+    if (has_nvcc && !toolchain_make_toolkit(nvcc, folder)) return false;
     const size_t bytes = strlen(bin) + (before != NULL ? strlen(before) : 0) + 2;
     char *list = malloc(bytes);
     if (list == NULL) {
@@ -114,6 +153,10 @@ void hyp_soft_toolchain_close(const char *folder) {
     char path[PATH_MAX + 32];
     for (int i = 0; i < TOOLS; i++) {
         snprintf(path, sizeof path, "%s/bin/%s", folder, tools[i]);
+        unlink(path);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, parts[i]);
         unlink(path);
     }
     snprintf(path, sizeof path, "%s/bin", folder);

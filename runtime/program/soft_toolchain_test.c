@@ -191,6 +191,30 @@ Test(soft_toolchain, nvcc_adds_ptx_and_makes_containers) {
               "%s", program_output);
 }
 
+/* PyCUDA looks for libcudadevrt.a in ../lib64 of the folder of nvcc, TileLang for the nvcc of
+ * CUDA_HOME. */
+Test(soft_toolchain, the_toolkit_is_found_from_nvcc_and_nvcc_from_the_toolkit) {
+    static const char *const toolkits[] = {"env -u CUDA_HOME PATH=$D/kit/bin:$PATH",
+                                           "PATH=/usr/bin:/bin CUDA_HOME=$D/kit"};
+    char command[500];
+    program_write("real", "#!/bin/sh\necho \"real $*\"\n");
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "rm -rf \"$D/kit\" && mkdir -p \"$D/kit/bin\" \"$D/kit/lib64\" && "
+                 "cd \"$D/kit\" && echo devrt >lib64/libcudadevrt.a && cp ../real bin/nvcc && "
+                 "chmod +x bin/nvcc && %s \"$T\" soft --allow-unused -- sh -c "
+                 "'n=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc; cat $(dirname $(command -v $n))/../lib64/"
+                 "libcudadevrt.a; $n -arch=sm_90 -c a.cu; echo home $CUDA_HOME'",
+                 toolkits[i]);
+        cr_assert(program_shell(command) == 0, "%s", program_output);
+        cr_assert(program_says("devrt\n") &&
+                      program_says("real -arch=sm_90 -c a.cu -gencode arch=compute_90"),
+                  "%s", program_output);
+        cr_assert(program_says("home /") == (i == 1) && !program_says("/kit\n"), "%s",
+                  program_output);
+    }
+}
+
 Test(soft_toolchain, what_programs_compile_is_kept_apart) {
     cr_assert(program_shell("XDG_CACHE_HOME=$D/cache NUMBA_CACHE_DIR=/mine \"$T\" soft "
                             "--allow-unused -- sh -c 'cd \"$CUPY_CACHE_DIR\" && pwd; env'") == 0,

@@ -27,7 +27,8 @@ static cublasStatus_t gemm_check(const struct cublas_handle *handle, const struc
                        cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->k) &&
                        cublas_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->k : g->n) &&
                        cublas_is_leading(g->ldc, g->m) && g->alpha != NULL && g->beta != NULL &&
-                       cublas_is_compute(g->compute);
+                       cublas_type_bytes(g->a_type) != 0 && cublas_type_bytes(g->b_type) != 0 &&
+                       cublas_type_bytes(g->c_type) != 0; /* 8-bit floats are Lt's alone */
     return valid ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 

@@ -37,8 +37,8 @@ static struct blas_matrix matrix_vector(const struct matrix *g, const void *addr
 static cublasStatus_t matrix_gemv(struct cublas_handle *handle, const struct matrix *g) {
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!cublas_is_operation(g->op_a) || !cublas_is_size(g->m) || !cublas_is_size(g->n) ||
-        !cublas_is_size(g->batch) || !cublas_is_leading(g->lda, g->m) || g->incx == 0 ||
-        g->incy == 0 || g->alpha == NULL || g->beta == NULL) {
+        !cublas_is_size(g->batch) || !cublas_is_leading(g->lda, g->m) || g->alpha == NULL ||
+        g->beta == NULL) { /* an increment of 0 is one number for all, as cuBLAS takes it */
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (g->is_array && (g->incx < 0 || g->incy < 0))
@@ -88,10 +88,10 @@ static cublasStatus_t matrix_ger(struct cublas_handle *handle, const struct matr
 /* ---- C = alpha op(A) op(A)' + beta C, one triangle of it ---- */
 
 static cublasStatus_t matrix_syrk(struct cublas_handle *handle, const struct matrix *g) {
-    static const int fills[] = {BLAS_FILL_LOWER, BLAS_FILL_UPPER, BLAS_FILL_ALL};
+    static const int fills[] = {BLAS_FILL_LOWER, BLAS_FILL_UPPER};
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!cublas_is_operation(g->op_a) || !cublas_is_size(g->n) || !cublas_is_size(g->k) ||
-        g->fill < 0 || g->fill > 2 || !cublas_is_leading(g->ldc, g->n) || g->alpha == NULL ||
+        g->fill < 0 || g->fill > 1 || !cublas_is_leading(g->ldc, g->n) || g->alpha == NULL ||
         g->beta == NULL || !cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->n : g->k)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
@@ -134,12 +134,12 @@ static cublasStatus_t matrix_geam(struct cublas_handle *handle, const struct mat
 
 /* ---- C = diag(x) A or A diag(x): beta C of a product with a beta for each row or column ---- */
 
-static cublasStatus_t matrix_dgmm(struct cublas_handle *handle, const struct matrix *g,
-                                  bool is_right) {
+static cublasStatus_t matrix_dgmm(struct cublas_handle *handle, const struct matrix *g, int side) {
+    const bool is_right = side == 1;
     const int64_t count = is_right ? g->n : g->m;
     if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!cublas_is_size(g->m) || !cublas_is_size(g->n) || !cublas_is_leading(g->lda, g->m) ||
-        !cublas_is_leading(g->ldc, g->m)) {
+        !cublas_is_leading(g->ldc, g->m) || side < 0 || side > 1) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     const struct blas_matrix x =
@@ -219,7 +219,7 @@ static cublasStatus_t matrix_dgmm(struct cublas_handle *handle, const struct mat
            matrix_dgmm(handle,                                                                     \
                        MATRIX(function, row, .m = m, .n = n, .a = a, .lda = lda, .x = x,           \
                               .incx = incx, .c = c, .ldc = ldc),                                   \
-                       side == 1))
+                       side))
 
 #define BATCHES(letters, row)                                                                      \
     GEMV_BATCHED(cublas##letters##gemvBatched, row, int)                                           \

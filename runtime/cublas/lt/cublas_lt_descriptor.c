@@ -38,12 +38,12 @@ static const struct lt_attribute matmul_attributes[] = {
     MEMBER(14, lt_matmul, alpha_stride), MEMBER(15, lt_matmul, sm_count),
     MEMBER(26, lt_matmul, bias_type),
     /* Of the epilogues that store a second matrix; scales of A, B, C and D; the largest of D. */
-    MEMBER(11, lt_matmul, rest.pointers[0]), MEMBER(17, lt_matmul, rest.pointers[1]),
-    MEMBER(18, lt_matmul, rest.pointers[2]), MEMBER(19, lt_matmul, rest.pointers[3]),
-    MEMBER(20, lt_matmul, rest.pointers[4]), MEMBER(21, lt_matmul, rest.pointers[5]),
-    MEMBER(23, lt_matmul, rest.pointers[6]), MEMBER(24, lt_matmul, rest.pointers[7]),
-    MEMBER(36, lt_matmul, rest.pointers[8]), MEMBER(12, lt_matmul, rest.aux_leading),
-    MEMBER(13, lt_matmul, rest.aux_stride), MEMBER(22, lt_matmul, rest.aux_type),
+    MEMBER(11, lt_matmul, aux), MEMBER(12, lt_matmul, aux_leading),
+    MEMBER(13, lt_matmul, aux_stride), MEMBER(22, lt_matmul, aux_type),
+    MEMBER(17, lt_matmul, scales[0]), MEMBER(18, lt_matmul, scales[1]),
+    MEMBER(19, lt_matmul, scales[2]), MEMBER(20, lt_matmul, scales[3]),
+    MEMBER(21, lt_matmul, rest.pointers[0]), MEMBER(23, lt_matmul, rest.pointers[1]),
+    MEMBER(24, lt_matmul, rest.pointers[2]), MEMBER(36, lt_matmul, rest.pointers[3]),
     MEMBER(25, lt_matmul, rest.fast_accumulation), MEMBER(31, lt_matmul, rest.modes[0]),
     MEMBER(32, lt_matmul, rest.modes[1]), MEMBER(33, lt_matmul, rest.modes[2]),
     MEMBER(34, lt_matmul, rest.modes[3]), MEMBER(35, lt_matmul, rest.modes[4]),
@@ -107,7 +107,11 @@ static cublasStatus_t descriptor_destroy(void *descriptor) {
 }
 
 static const struct lt_matmul matmul_default = {
-    .fill = 2, .epilogue = LT_EPILOGUE_NONE, .bias_type = -1, .rest.aux_type = -1};
+    .fill = 2, .epilogue = LT_EPILOGUE_NONE, .bias_type = -1, .aux_type = -1};
+
+bool lt_matmul_has_scales(const struct lt_matmul *matmul) {
+    return (matmul->scales[0] | matmul->scales[1] | matmul->scales[2] | matmul->scales[3]) != 0;
+}
 
 bool lt_matmul_has_rest(const struct lt_matmul *matmul) {
     return memcmp(&matmul->rest, &matmul_default.rest, sizeof matmul->rest) != 0;

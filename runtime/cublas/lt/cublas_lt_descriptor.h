@@ -26,12 +26,15 @@ struct lt_matmul {
     int32_t bias_type;
     int32_t sm_count;
     int64_t alpha_stride;
+    uint64_t scales[4]; /* of A, B, C and D */
+    uint64_t aux;       /* a second matrix of an epilogue; others ignore it */
+    int64_t aux_leading, aux_stride;
+    int32_t aux_type;
     /* What no kernel here does: a program that sets any of them is refused. */
     struct {
-        uint64_t pointers[9];
-        int64_t aux_leading, aux_stride;
-        int32_t aux_type, modes[6];
-        int8_t fast_accumulation, filler[3]; /* no byte is padding: it is compared as a whole */
+        uint64_t pointers[4];
+        int32_t modes[6];
+        int8_t fast_accumulation, filler[7]; /* no byte is padding: it is compared as a whole */
     } rest;
 };
 
@@ -52,6 +55,7 @@ enum {
 /* cublasLtEpilogue_t: sums of these bits. */
 enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_RELU = 2, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU = 32 };
 
+bool lt_matmul_has_scales(const struct lt_matmul *matmul);
 /* Whether anything in rest differs from the defaults. */
 bool lt_matmul_has_rest(const struct lt_matmul *matmul);
 

@@ -44,6 +44,15 @@ static bool lt_is_layout(const struct lt_layout *layout) {
            (uint64_t)layout->leading >= inner && layout->batch >= 0;
 }
 
+enum { LT_FOLLOWS = LT_EPILOGUE_RELU | LT_EPILOGUE_GELU };
+
+/* Types that are computed have one type of alpha and beta. */
+static bool lt_has_scale(const struct lt_call *x) {
+    const struct cublas_numbers *numbers =
+        cublas_numbers_find(x->a->type, x->b->type, x->d->type, x->matmul->compute);
+    return numbers == NULL || numbers->scale_type == x->matmul->scale_type;
+}
+
 /* INVALID_VALUE: what no cublasLt computes. */
 static cublasStatus_t lt_check(const struct lt_call *x) {
     if (x->matmul == NULL || x->a == NULL || x->b == NULL || x->c == NULL || x->d == NULL)
@@ -56,7 +65,12 @@ static cublasStatus_t lt_check(const struct lt_call *x) {
         lt_columns(x->b, matmul->op_b) == x->d->columns &&
         lt_columns(x->a, matmul->op_a) == lt_rows(x->b, matmul->op_b) && x->c->rows == x->d->rows &&
         x->c->columns == x->d->columns && x->a->batch == x->d->batch &&
-        x->b->batch == x->d->batch && x->c->batch == x->d->batch;
+        x->b->batch == x->d->batch && x->c->batch == x->d->batch && x->c->order == x->d->order &&
+        matmul->pointer_mode >= 0 && matmul->pointer_mode <= LT_POINTER_ALPHA_VECTOR_BETA_HOST &&
+        (matmul->epilogue & LT_FOLLOWS) != LT_FOLLOWS && !lt_matmul_has_scales(matmul) &&
+        ((matmul->epilogue & LT_EPILOGUE_BIAS) == 0 || matmul->bias_type == -1 ||
+         matmul->bias_type == x->d->type) &&
+        lt_has_scale(x);
     return valid ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -65,10 +79,7 @@ static cublasStatus_t lt_check(const struct lt_call *x) {
 static const struct cublas_numbers *lt_numbers(const struct lt_call *x) {
     const struct cublas_numbers *numbers =
         cublas_numbers_find(x->a->type, x->b->type, x->d->type, x->matmul->compute);
-    return numbers != NULL && numbers->scale_type == x->matmul->scale_type &&
-                   x->c->type == x->d->type
-               ? numbers
-               : NULL;
+    return numbers != NULL && x->c->type == x->d->type ? numbers : NULL;
 }
 
 static bool lt_is_ordered(const struct lt_layout *layout) {
@@ -77,12 +88,12 @@ static bool lt_is_ordered(const struct lt_layout *layout) {
            (layout->batch_mode == LT_BATCH_STRIDED || layout->batch_mode == LT_BATCH_ARRAY);
 }
 
-/* An epilogue's bits: each alone or with the bias. GELU is of floats, both are of real numbers. */
+/* An epilogue's bits: each alone or with the bias. GELU is of floats, all are of real numbers. */
 static bool lt_is_epilogue(uint32_t epilogue, const struct cublas_numbers *numbers) {
     const uint32_t follow = epilogue & ~(uint32_t)LT_EPILOGUE_BIAS;
     const bool is_real = numbers->image == CUBLAS_PRODUCT_REAL;
-    if (epilogue == LT_EPILOGUE_NONE || epilogue == LT_EPILOGUE_BIAS) return true;
-    if (follow == LT_EPILOGUE_RELU) return is_real;
+    if (epilogue == LT_EPILOGUE_NONE) return true;
+    if (epilogue == LT_EPILOGUE_BIAS || follow == LT_EPILOGUE_RELU) return is_real;
     return follow == LT_EPILOGUE_GELU && numbers->scale_type == CUDA_R_32F;
 }
 
@@ -105,16 +116,10 @@ static const char *lt_refusal(const struct lt_call *x, char *text) {
         snprintf(text, 120, "the epilogue %u for type %d", matmul->epilogue, x->d->type);
         return text;
     }
-    if ((matmul->epilogue & LT_EPILOGUE_BIAS) != 0 && matmul->bias_type != -1 &&
-        matmul->bias_type != x->d->type) {
-        return "a bias of another type than D";
-    }
+    if ((matmul->epilogue & LT_EPILOGUE_BIAS) != 0 && x->d->order == LT_ORDER_ROWS)
+        return "a bias of a D by rows";
     if (matmul->op_c != CUBLAS_OP_N || matmul->fill != 2) return "a transposed C or half of D";
-    if (matmul->pointer_mode < 0 || matmul->pointer_mode > LT_POINTER_ALPHA_VECTOR_BETA_HOST)
-        return "this pointer mode";
-    return lt_matmul_has_rest(matmul)
-               ? "scaling of A, B, C or D, or a second matrix of the epilogue"
-               : NULL;
+    return lt_matmul_has_rest(matmul) ? "scaling of D, or one of these modes" : NULL;
 }
 
 static cublasStatus_t lt_judge(const char *name, const struct lt_call *x) {
@@ -168,7 +173,7 @@ static cublasStatus_t lt_matmul(struct cublas_handle *handle, const struct lt_ca
     const struct lt_matmul *matmul = x->matmul;
     const bool has_beta = matmul->pointer_mode != LT_POINTER_ALPHA_VECTOR_BETA_ZERO;
     const bool has_bias = (matmul->epilogue & LT_EPILOGUE_BIAS) != 0;
-    if (x->alpha == NULL || (has_beta && x->beta == NULL) || (has_bias && matmul->bias == 0))
+    if (x->alpha == NULL || (has_beta && x->beta == NULL) || has_bias != (matmul->bias != 0))
         return CUBLAS_STATUS_INVALID_VALUE;
     struct blas_product product = {
         .a = lt_matrix(x->a, x->a_at, matmul->op_a),
@@ -225,9 +230,10 @@ static cublasStatus_t lt_found(const char *name, const struct cublas_handle *han
     return result->status;
 }
 
-static cublasStatus_t lt_find(const struct cublas_handle *handle, const struct lt_call *x, int room,
+static cublasStatus_t lt_find(const struct cublas_handle *handle, const struct lt_call *x,
+                              const struct lt_preference *preference, int room,
                               struct lt_heuristic *results, int *count) {
-    if (count == NULL || room < 1) return CUBLAS_STATUS_INVALID_VALUE;
+    if (count == NULL || room < 1 || preference == NULL) return CUBLAS_STATUS_INVALID_VALUE;
     const cublasStatus_t status = lt_found("cublasLtMatmulAlgoGetHeuristic", handle, x, results);
     *count = status == CUBLAS_STATUS_SUCCESS;
     return status;
@@ -243,7 +249,7 @@ static cublasStatus_t lt_find(const struct cublas_handle *handle, const struct l
 CUBLAS(cublasLtMatmulAlgoGetHeuristic,
        (struct cublas_handle * handle, const struct lt_matmul *matmul, LAYOUTS,
         const struct lt_preference *preference, int room, struct lt_heuristic *results, int *count),
-       ((void)preference, lt_find(handle, PROBLEM, room, results, count)))
+       lt_find(handle, PROBLEM, preference, room, results, count))
 CUBLAS(cublasLtMatmulAlgoCheck,
        (struct cublas_handle * handle, const struct lt_matmul *matmul, LAYOUTS,
         const struct lt_algorithm *algorithm, struct lt_heuristic *result),

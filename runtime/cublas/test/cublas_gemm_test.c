@@ -329,8 +329,8 @@ Test(cublas_gemm, types_without_a_product_are_refused) {
                                      {CUDA_R_32F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, NOT},
                                      {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_16F, NOT},
                                      {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32I, NOT},
-                                     {28, 28, CUDA_R_32F, CUBLAS_COMPUTE_32F, NOT}, /* e4m3 */
-                                     {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 1, NONE}};
+                                     {28, 28, CUDA_R_32F, CUBLAS_COMPUTE_32F, NONE}, /* e4m3 */
+                                     {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 1, NOT}};
     const float one = 1;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const int status = test_cublas("cublasGemmEx")(

@@ -22,7 +22,15 @@ static test_function find(const char *name) {
 
 /* Attributes of layouts and of the product, by cublasLt.h. */
 enum { ORDER = 1, BATCH_COUNT = 5, BATCH_STRIDE = 6 };
-enum { POINTER_MODE = 2, TRANSA = 3, TRANSB = 4, EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10 };
+enum {
+    SCALE_TYPE = 1,
+    POINTER_MODE = 2,
+    TRANSA = 3,
+    TRANSB = 4,
+    EPILOGUE = 7,
+    BIAS = 8,
+    BIAS_STRIDE = 10
+};
 enum { AUX_POINTER = 11, A_SCALE_POINTER = 17, BIAS_TYPE = 26 };
 enum { NONE = 1, RELU = 2, WITH_BIAS = 4, GELU = 32, RELU_AUX = 130 };
 
@@ -112,7 +120,8 @@ static void *product_of(const struct trial *t, const struct test_numbers *bias) 
     OK(set(product, TRANSB, t->transpose_b, 4));
     OK(set(product, EPILOGUE, t->epilogue, 4));
     OK(set(product, POINTER_MODE, t->pointer_mode, 4));
-    OK(set(product, BIAS, (int64_t)(uintptr_t)test_address(bias, 0), 8));
+    if ((t->epilogue & WITH_BIAS) != 0)
+        OK(set(product, BIAS, (int64_t)(uintptr_t)test_address(bias, 0), 8));
     OK(set(product, BIAS_STRIDE, M, 8));
     return product;
 }
@@ -132,8 +141,7 @@ static void check(const struct trial *t) {
         matrices_draw(t->type, t->transpose_a ? K : M, t->transpose_a ? M : K, t->a_rows);
     struct matrices b =
         matrices_draw(t->type, t->transpose_b ? N : K, t->transpose_b ? K : N, t->b_rows);
-    /* Only ours promise that C may have another order than D. */
-    struct matrices c = matrices_draw(t->c_type, M, N, t->d_rows == test_is_other());
+    struct matrices c = matrices_draw(t->c_type, M, N, t->d_rows);
     struct matrices d = matrices_draw(t->c_type, M, N, t->d_rows);
     struct test_numbers bias = test_draw(t->c_type, M * BATCH);
     void *product = product_of(t, &bias), *preference = NULL;
@@ -192,7 +200,7 @@ Test(cublas_lt, orders_and_transpositions) {
         struct trial t = kinds[i % KINDS];
         t.a_rows = i & 1, t.b_rows = i & 2, t.d_rows = i & 4;
         t.transpose_a = i & 8, t.transpose_b = i & 16;
-        t.epilogue = WITH_BIAS;
+        t.epilogue = t.d_rows ? RELU : WITH_BIAS;
         check(&t);
     }
 }
@@ -224,41 +232,92 @@ static int heuristic(const struct trial *t, void *product, int d_type, int rows)
     uint64_t found[16];
     int count = -1;
     void *a = layout(t->type, M, K, false, 1), *b = layout(t->type, K, N, false, 1);
-    void *c = layout(d_type, rows, N, false, 1), *preference = NULL;
+    void *c = layout(d_type, rows, N, t->d_rows, 1), *d = layout(d_type, rows, N, false, 1);
+    void *preference = NULL, *const layouts[] = {a, b, c, d};
     OK(find("cublasLtMatmulPreferenceCreate")(&preference));
-    const int status = find("cublasLtMatmulAlgoGetHeuristic")(test_handle, product, a, b, c, c,
+    STATUS(find("cublasLtMatmulAlgoGetHeuristic")(test_handle, product, a, b, d, d, NULL, 1, found,
+                                                  &count),
+           INVALID_VALUE);
+    const int status = find("cublasLtMatmulAlgoGetHeuristic")(test_handle, product, a, b, c, d,
                                                               preference, 1, found, &count);
     cr_assert(status != 0 || count == 1, "%d", count);
     OK(find("cublasLtMatmulPreferenceDestroy")(preference));
-    void *const layouts[] = {a, b, c};
-    for (int i = 0; i < 3; i++) OK(find("cublasLtMatrixLayoutDestroy")(layouts[i]));
+    for (int i = 0; i < 4; i++) OK(find("cublasLtMatrixLayoutDestroy")(layouts[i]));
     return status;
 }
 
+static void check_change(const struct trial *t, int attribute, int64_t value, size_t bytes,
+                         int expected) {
+    struct test_numbers bias = test_draw(CUDA_R_32F, M);
+    void *product = product_of(t, &bias);
+    OK(set(product, attribute, value, bytes));
+    const int status = heuristic(t, product, CUDA_R_32F, M);
+    cr_assert(status == expected, "attribute %d, value %lld: %d, not %d", attribute,
+              (long long)value, status, expected);
+    OK(find("cublasLtMatmulDescDestroy")(product));
+}
+
 Test(cublas_lt, what_is_not_computed_is_refused_before_and_at_the_product) {
+    enum { NOT = CUBLAS_STATUS_NOT_SUPPORTED, INVALID = CUBLAS_STATUS_INVALID_VALUE };
     const struct trial t = {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F,
                             .epilogue = NONE};
+    const struct trial complex = {CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F, CUDA_C_32F,
+                                  .epilogue = WITH_BIAS};
+    struct trial biased = t, mixed = t;
     struct test_numbers bias = test_draw(CUDA_R_32F, M);
-    static const int changes[][3] = {{EPILOGUE, RELU_AUX, 4}, {EPILOGUE, RELU | GELU, 4},
-                                     {AUX_POINTER, 64, 8},    {A_SCALE_POINTER, 64, 8},
-                                     {POINTER_MODE, 5, 4},    {0, CUBLAS_COMPUTE_64F, 4}};
+    static const int changes[][4] = {
+        {AUX_POINTER, 64, 8, 0},       {EPILOGUE, RELU | GELU, 4, INVALID},
+        {SCALE_TYPE, 1, 4, INVALID},   {A_SCALE_POINTER, 64, 8, INVALID},
+        {POINTER_MODE, 5, 4, INVALID}, {0, CUBLAS_COMPUTE_64F, 4, NOT}};
     void *product = product_of(&t, &bias);
     OK(heuristic(&t, product, CUDA_R_32F, M));
     STATUS(heuristic(&t, product, CUDA_R_16F, M), NOT_SUPPORTED);
     STATUS(heuristic(&t, product, CUDA_R_32F, M + 1), INVALID_VALUE);
-    test_ours_only("to refuse these problems");
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        check_change(&t, changes[i][0], changes[i][1], (size_t)changes[i][2], changes[i][3]);
+    biased.epilogue = WITH_BIAS;
+    check_change(&biased, BIAS_TYPE, CUDA_R_16F, 4, INVALID);
+    mixed.d_rows = true;
+    STATUS(heuristic(&mixed, product, CUDA_R_32F, M), INVALID_VALUE); /* only C is by rows */
+    OK(find("cublasLtMatmulDescDestroy")(product));
+    product = product_of(&complex, &bias);
+    STATUS(heuristic(&complex, product, CUDA_C_32F, M), NOT_SUPPORTED);
+    OK(find("cublasLtMatmulDescDestroy")(product));
+    test_ours_only("to refuse epilogues that store a second matrix");
+    check_change(&t, EPILOGUE, RELU_AUX, 4, NOT);
+}
+
+/* The bias is there if the epilogue has one, and only then; D is by columns. */
+Test(cublas_lt, a_bias_belongs_to_its_epilogue) {
+    static const struct {
+        int epilogue, has_bias, by_rows, found, computed;
+    } cases[] = {{WITH_BIAS, 1, 0, 0, 0},
+                 {WITH_BIAS, 0, 0, 0, CUBLAS_STATUS_INVALID_VALUE},
+                 {NONE, 1, 0, 0, CUBLAS_STATUS_INVALID_VALUE},
+                 {RELU, 1, 0, 0, CUBLAS_STATUS_INVALID_VALUE},
+                 {WITH_BIAS, 1, 1, CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED}};
+    const float one = 1;
+    struct test_numbers x = test_draw(CUDA_R_32F, 1024);
+    void *at = test_address(&x, 0), *preference = NULL;
+    OK(find("cublasLtMatmulPreferenceCreate")(&preference));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t found[16];
+        int count = 0;
+        void *product = NULL, *a = layout(CUDA_R_32F, 8, 8, cases[i].by_rows, 1);
+        OK(find("cublasLtMatmulDescCreate")(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        OK(set(product, EPILOGUE, cases[i].epilogue, 4));
+        if (cases[i].has_bias) OK(set(product, BIAS, (int64_t)(uintptr_t)at, 8));
+        const int status = find("cublasLtMatmulAlgoGetHeuristic")(test_handle, product, a, a, a, a,
+                                                                  preference, 1, found, &count);
+        cr_assert(status == cases[i].found, "%zu: %d", i, status);
+        const int computed = find("cublasLtMatmul")(test_handle, product, &one, at, a, at, a, &one,
+                                                    test_address(&x, 512), a, test_address(&x, 512),
+                                                    a, NULL, NULL, (size_t)0, NULL);
+        cr_assert(computed == cases[i].computed, "%zu: %d", i, computed);
         OK(find("cublasLtMatmulDescDestroy")(product));
-        product = product_of(&t, &bias);
-        OK(set(product, changes[i][0], changes[i][1], (size_t)changes[i][2]));
-        STATUS(heuristic(&t, product, CUDA_R_32F, M), NOT_SUPPORTED);
+        OK(find("cublasLtMatrixLayoutDestroy")(a));
     }
-    OK(find("cublasLtMatmulDescDestroy")(product));
-    product = product_of(&t, &bias);
-    OK(set(product, EPILOGUE, WITH_BIAS, 4));
-    OK(set(product, BIAS_TYPE, CUDA_R_16F, 4));
-    STATUS(heuristic(&t, product, CUDA_R_32F, M), NOT_SUPPORTED);
-    OK(find("cublasLtMatmulDescDestroy")(product));
+    OK(find("cublasLtMatmulPreferenceDestroy")(preference));
 }
 
 Test(cublas_lt, attributes_are_kept_and_checked) {

@@ -222,8 +222,25 @@ Test(cublas_matrix, arguments_are_checked) {
         INVALID_VALUE);
     STATUS(test_cublas("cublasSsyrk_v2")(test_handle, 3, 0, 2, 2, &one, &one, 2, &one, &to, 2),
            INVALID_VALUE);
-    test_ours_only("to refuse an increment of 0");
-    STATUS(
-        test_cublas("cublasSgemv_v2")(test_handle, 0, 2, 2, &one, &one, 2, &one, 0, &one, &to, 1),
-        INVALID_VALUE);
+    STATUS(test_cublas("cublasSsyrk_v2")(test_handle, 2, 0, 2, 2, &one, &one, 2, &one, &to, 2),
+           INVALID_VALUE);
+    STATUS(test_cublas("cublasSdgmm")(test_handle, 2, 2, 2, &one, 2, &one, 1, &to, 2),
+           INVALID_VALUE);
+    STATUS(test_cublas("cublasSger_v2")(test_handle, 2, 2, &one, &one, 0, &one, 1, &to, 2),
+           INVALID_VALUE);
+}
+
+/* Unlike the manual of cuBLAS, its gemv takes an increment of 0: one number for all. */
+Test(cublas_matrix, gemv_of_one_number) {
+    struct test_numbers a = test_draw(CUDA_R_32F, 4), y = test_draw(CUDA_R_32F, 2);
+    struct test_vector x = test_vector_draw(CUDA_R_32F, 1, 1), all;
+    const float one = 1, zero = 0;
+    OK(test_cublas("cublasSgemv_v2")(test_handle, 0, 2, 2, &one, test_address(&a, 0), 2,
+                                     test_vector_address(&x), 0, &zero, test_address(&y, 0), 1));
+    for (size_t i = 0; i < 2; i++) {
+        const struct test_number sum = test_plus(test_get(&a, i), test_get(&a, i + 2));
+        test_set(&y, i, test_times(sum, test_vector_get(&x, 0)));
+    }
+    all = (struct test_vector){.numbers = y, .count = 2, .step = 1};
+    test_vector_check(&all, "gemv");
 }

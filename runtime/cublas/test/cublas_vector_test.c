@@ -184,32 +184,55 @@ Test(cublas_vector, an_empty_vector_has_the_results_of_nothing) {
     cr_assert(index == 0);
 }
 
-/* An infinite number decides, also beside NaN. */
+static double norm_of(struct test_vector *x, const char *name, const double *values) {
+    for (int j = 0; j < x->count; j++)
+        test_set(&x->numbers, (size_t)j, (struct test_number){values[j], 0});
+    test_send(&x->numbers);
+    return reduce(CUBLAS_POINTER_MODE_HOST, x->numbers.type, name, false, x, NULL).real;
+}
+
+static void check_norm(double is, double to_be) {
+    cr_assert(isnan(to_be) ? isnan(is) : is == to_be || fabs(is - to_be) <= 1e-7 * to_be,
+              "%g, not %g", is, to_be);
+}
+
+/* The last columns: the norm in float, where an infinite number hides NaN, and in double. */
 Test(cublas_vector, norms_neither_overflow_nor_lose_what_is_not_finite) {
-    static const double cases[][4] = {{3e30, 4e30, 0, 5e30},
-                                      {3e-30, 4e-30, 0, 5e-30},
-                                      {1, INFINITY, 2, INFINITY},
-                                      {0, NAN, 0, NAN},
-                                      {2, NAN, -3, NAN},
-                                      {INFINITY, NAN, 0, INFINITY},
-                                      {NAN, 0, -INFINITY, INFINITY},
-                                      {0, 0, 0, 0},
-                                      {3e300, -4e300, 0, 5e300}};
-    enum { CASES = sizeof cases / sizeof cases[0] };
-    const int mode = CUBLAS_POINTER_MODE_HOST;
-    for (int i = 0; i < CASES * 2; i++) {
-        const double *row = cases[i / 2];
-        const bool is_double = i % 2 != 0;
-        struct test_vector x = test_vector_draw(is_double ? CUDA_R_64F : CUDA_R_32F, 3, 1);
-        if (!is_double && row[0] == 3e300) continue;
-        for (int j = 0; j < 3; j++)
-            test_set(&x.numbers, (size_t)j, (struct test_number){row[j], 0});
+    static const double cases[][5] = {{3e30, 4e30, 0, 5e30, 5e30},
+                                      {3e-30, 4e-30, 0, 5e-30, 5e-30},
+                                      {1, INFINITY, 2, INFINITY, INFINITY},
+                                      {0, NAN, 0, NAN, NAN},
+                                      {2, NAN, -3, NAN, NAN},
+                                      {INFINITY, NAN, 0, INFINITY, NAN},
+                                      {NAN, 0, -INFINITY, INFINITY, NAN},
+                                      {0, 0, 0, 0, 0},
+                                      {3e300, -4e300, 0, INFINITY, 5e300}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct test_vector x = test_vector_draw(CUDA_R_32F, 3, 1),
+                           y = test_vector_draw(CUDA_R_64F, 3, 1);
+        check_norm(norm_of(&x, "Snrm2", cases[i]), cases[i][3]);
+        check_norm(norm_of(&y, "Dnrm2", cases[i]), cases[i][4]);
+    }
+}
+
+/* To iamax NaN is 0, and to iamin infinite. */
+Test(cublas_vector, indices_of_what_is_not_a_number) {
+    static const struct {
+        double values[4];
+        int largest, smallest;
+    } cases[] = {{{INFINITY, NAN, 0, 0}, 1, 3},  {{NAN, INFINITY, 0, 0}, 2, 3},
+                 {{0, NAN, 0, INFINITY}, 4, 1},  {{INFINITY, 0, 0, NAN}, 1, 2},
+                 {{NAN, 0, 0, 0}, 1, 2},         {{0, 0, 0, NAN}, 1, 1},
+                 {{-INFINITY, 0, NAN, 1}, 1, 2}, {{INFINITY, INFINITY, 0, 0}, 1, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct test_vector x = test_vector_draw(CUDA_R_32F, 4, 1);
+        for (size_t j = 0; j < 4; j++)
+            test_set(&x.numbers, j, (struct test_number){cases[i].values[j], 0});
         test_send(&x.numbers);
-        const double norm =
-            reduce(mode, x.numbers.type, is_double ? "Dnrm2" : "Snrm2", false, &x, NULL).real;
-        cr_assert(isnan(row[3]) ? isnan(norm)
-                                : norm == row[3] || fabs(norm - row[3]) <= 1e-7 * row[3],
-                  "%g, %g: %g, not %g", row[0], row[1], norm, row[3]);
+        const double largest = reduce(0, CUDA_R_32I, "Isamax", false, &x, NULL).real;
+        const double smallest = reduce(0, CUDA_R_32I, "Isamin", false, &x, NULL).real;
+        cr_assert(largest == cases[i].largest && smallest == cases[i].smallest, "%zu: %g %g", i,
+                  largest, smallest);
     }
 }
 

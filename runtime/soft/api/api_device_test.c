@@ -233,6 +233,9 @@ int nvmlDeviceGetMemoryInfo(void *device, struct cuda_nvml_memory *memory);
 int nvmlDeviceGetMemoryInfo_v2(void *device, struct cuda_nvml_memory_v2 *memory);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count,
                                             struct cuda_nvml_process *list);
+int nvmlDeviceGetPciInfo(void *device, void *info);
+int nvmlDeviceGetPciInfo_v2(void *device, void *info);
+int nvmlDeviceGetPciInfo_v3(void *device, void *info);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 const char *nvmlErrorString(int result);
 
@@ -324,6 +327,31 @@ Test(soft_nvml, memory_is_what_this_process_has) {
     NVML_IS(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, &process), 0);
     cr_assert(count == 1 && process.pid == (unsigned)getpid() && process.bytes == memory.used);
     OK(cuMemFree_v2(address));
+}
+
+/* Each version writes its own structure and no byte more: hashcat has room for the second alone. */
+Test(soft_nvml, where_a_device_is_fits_each_version) {
+    static const struct {
+        int (*get)(void *, void *);
+        size_t bytes, id;
+    } versions[] = {{nvmlDeviceGetPciInfo, 32, 0},
+                    {nvmlDeviceGetPciInfo_v2, 52, 0},
+                    {nvmlDeviceGetPciInfo_v3, 68, 36}};
+    void *device = NULL;
+    setenv("TOLLENS_SOFT_DEVICES", "2", 1);
+    NVML_IS(nvmlInit_v2(), 0);
+    NVML_IS(nvmlDeviceGetHandleByIndex_v2(1, &device), 0);
+    for (int i = 0; i < 3; i++) {
+        unsigned char info[80];
+        unsigned bus = 0;
+        memset(info, 0xaa, sizeof info);
+        NVML_IS(versions[i].get(device, info), 0);
+        memcpy(&bus, info + 20, sizeof bus);
+        cr_assert(bus == 1 && strcmp((char *)info, "0000:01:00.0") == 0, "%u, %s", bus, info);
+        cr_assert(versions[i].id == 0 ||
+                  strcmp((char *)info + versions[i].id, "00000000:01:00.0") == 0);
+        for (size_t j = versions[i].bytes; j < sizeof info; j++) cr_assert_eq(info[j], 0xaa);
+    }
 }
 
 Test(soft_nvml, what_is_wrong_is_refused) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Calls cuGetProcAddress as a program of some CUDA version does. */
@@ -104,10 +105,39 @@ Test(api_entry, an_older_driver_offers_older_functions) {
     cr_assert_eq(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
+/* CuPy 14's cub is PTX 9.2, of CUDA 13.2. Each driver takes what its CUDA made, and no newer. */
+Test(api_entry, a_newer_driver_takes_newer_ptx) {
+    static const struct {
+        const char *driver, *ptx;
+        CUresult result;
+    } cases[] = {{"13000", "9.0", CUDA_SUCCESS},
+                 {"13000", "9.1", CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+                 {"13010", "9.1", CUDA_SUCCESS},
+                 {"13010", "9.2", CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+                 {"13020", "9.2", CUDA_SUCCESS},
+                 {"13020", "9.3", CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+                 {"13030", "9.1", CUDA_ERROR_UNSUPPORTED_PTX_VERSION}};
+    char text[128];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const pid_t child = fork(); /* a process reads its options once */
+        if (child == 0) {
+            CUmodule module = NULL;
+            setenv("TOLLENS_SOFT_DRIVER_VERSION", cases[i].driver, 1);
+            api_context(0);
+            snprintf(text, sizeof text, ".version %s\n.target sm_80\n.address_size 64\n",
+                     cases[i].ptx);
+            _exit(cuModuleLoadData(&module, text) == cases[i].result ? 0 : 1);
+        }
+        int status = -1;
+        cr_assert(waitpid(child, &status, 0) == child && status == 0, "PTX %s, driver %s",
+                  cases[i].ptx, cases[i].driver);
+    }
+}
+
 /* What the runtime, which uses dlsym, finds in a driver of each version. */
 Test(api_entry, an_older_drivers_library_lacks_newer_names) {
     static const int versions[] = {11000, 11080, 12000, 12010, 12020, 12030, 12040,
-                                   12050, 12060, 12070, 12080, 12090, 13000};
+                                   12050, 12060, 12070, 12080, 12090, 13000, 13020};
     char path[4096], version[16], own[128];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
     cr_assert(length > 0);

@@ -212,7 +212,7 @@ void soft_options_read(struct soft_options *options) {
     options_read_compute(options);
     options->driver_version = (int)options_read_number(
         "TOLLENS_SOFT_DRIVER_VERSION", SOFT_DRIVER_VERSION_MIN, SOFT_DRIVER_VERSION_MAX,
-        SOFT_DRIVER_VERSION_MAX, "a version from 11000 to 13000");
+        SOFT_DRIVER_VERSION_DEFAULT, "a version from 11000 to 13020");
     options->budget = options_read_number("TOLLENS_SOFT_BUDGET", 0, UINT64_MAX, 0, "a number");
     options->seed = options_read_number("TOLLENS_SOFT_SEED", 0, UINT64_MAX, 0, "a number");
     options->core = (int)options_read_number("TOLLENS_SOFT_CORE", 0, 4, 0, "0, 1, 3 or 4");

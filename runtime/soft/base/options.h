@@ -7,8 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The range of TOLLENS_SOFT_DRIVER_VERSION, as reported by cuDriverGetVersion. */
-enum { SOFT_DRIVER_VERSION_MIN = 11000, SOFT_DRIVER_VERSION_MAX = 13000 };
+/* The range of TOLLENS_SOFT_DRIVER_VERSION, as reported by cuDriverGetVersion. Those above the
+ * default have no more functions: they take newer PTX. */
+enum {
+    SOFT_DRIVER_VERSION_MIN = 11000,
+    SOFT_DRIVER_VERSION_DEFAULT = 13000,
+    SOFT_DRIVER_VERSION_MAX = 13020
+};
 
 /* A UUID as text has 36 characters, "GPU-" before it, and a NUL. */
 enum { SOFT_OPTIONS_DEVICES_MAX = 8, SOFT_UUID_BYTES = 16, SOFT_UUID_TEXT = 41 };
@@ -27,7 +32,7 @@ struct soft_options {
     uint64_t granularity;   /* TOLLENS_SOFT_GRANULARITY: of cuMemCreate's memory; 4K to 2M */
     int workers;            /* TOLLENS_SOFT_WORKERS: host threads that run blocks, 1 to 256 */
     int compute_capability; /* TOLLENS_SOFT_COMPUTE: 70 to 121 */
-    int driver_version;     /* TOLLENS_SOFT_DRIVER_VERSION: 11000 to 13000 */
+    int driver_version;     /* TOLLENS_SOFT_DRIVER_VERSION: 11000 to 13020 */
     bool check_init;        /* TOLLENS_SOFT_CHECK has init: reads of unwritten memory */
     bool check_sync;        /* it has sync: barriers and member masks used in undefined ways */
     bool check_race;        /* it has race: accesses that nothing orders */

@@ -37,6 +37,15 @@ struct nvml_pci {
     unsigned domain, bus, device, device_id, subsystem_id;
     char id[32];
 };
+/* As the versions before knew it; programs have no room for more. */
+struct nvml_pci_v2 {
+    char id[16];
+    unsigned domain, bus, device, device_id, subsystem_id, reserved[4];
+};
+struct nvml_pci_v1 {
+    char id[16];
+    unsigned domain, bus, device, device_id;
+};
 
 struct nvml_process_v1 {
     unsigned pid;
@@ -241,12 +250,21 @@ NVML(nvmlDeviceGetPciInfo_v3, (struct nvml_device * device, struct nvml_pci *pci
     return NVML_SUCCESS;
 }
 
-NVML(nvmlDeviceGetPciInfo_v2, (struct nvml_device * device, struct nvml_pci *pci)) {
-    return nvmlDeviceGetPciInfo_v3(device, pci);
+NVML(nvmlDeviceGetPciInfo_v2, (struct nvml_device * device, struct nvml_pci_v2 *pci)) {
+    const int result = nvml_begin_device(device, pci);
+    if (result != NVML_SUCCESS) return result;
+    *pci = (struct nvml_pci_v2){.bus = (unsigned)device->hardware};
+    snprintf(pci->id, sizeof pci->id, "0000:%02X:00.0", pci->bus & 0xff);
+    return NVML_SUCCESS;
 }
 
-NVML(nvmlDeviceGetPciInfo, (struct nvml_device * device, struct nvml_pci *pci)) {
-    return nvmlDeviceGetPciInfo_v3(device, pci);
+NVML(nvmlDeviceGetPciInfo, (struct nvml_device * device, struct nvml_pci_v1 *pci)) {
+    struct nvml_pci_v2 later;
+    const int result = nvml_begin_device(device, pci);
+    if (result != NVML_SUCCESS) return result;
+    nvmlDeviceGetPciInfo_v2(device, &later);
+    memcpy(pci, &later, sizeof *pci);
+    return NVML_SUCCESS;
 }
 
 NVML(nvmlDeviceGetCudaComputeCapability, (struct nvml_device * device, int *major, int *minor)) {

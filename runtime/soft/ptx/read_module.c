@@ -11,14 +11,16 @@
 #include <string.h>
 
 /* The newest PTX version of the driver version that the device reports: newer features would be
- * misread. From the table of CUDA releases in "Release Notes" of PTX ISA 9.0. */
+ * misread. From the table of CUDA releases in "Release Notes" of PTX ISA 9.2. What is new in 9.1
+ * and 9.2 is unknown here, and refused where it is used. */
 static unsigned newest_version(void) {
     static const struct {
         int driver;
         unsigned version;
-    } known[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85}, {12040, 84},
-                 {12030, 83}, {12020, 82}, {12010, 81}, {12000, 80}, {11080, 78}, {11070, 77},
-                 {11060, 76}, {11050, 75}, {11040, 74}, {11030, 73}, {11020, 72}, {11010, 71}};
+    } known[] = {{13020, 92}, {13010, 91}, {13000, 90}, {12090, 88}, {12080, 87},
+                 {12070, 86}, {12050, 85}, {12040, 84}, {12030, 83}, {12020, 82},
+                 {12010, 81}, {12000, 80}, {11080, 78}, {11070, 77}, {11060, 76},
+                 {11050, 75}, {11040, 74}, {11030, 73}, {11020, 72}, {11010, 71}};
     const int driver = soft_options()->driver_version;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (driver >= known[i].driver) return known[i].version;

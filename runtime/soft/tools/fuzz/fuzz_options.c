@@ -55,7 +55,7 @@ static void check_all(const struct soft_options *o, const struct soft_options *d
     options_check(o->workers >= 1 && o->workers <= 256, "workers");
     options_check(o->compute_capability >= 70 && o->compute_capability <= 121,
                   "compute capability");
-    options_check(o->driver_version >= 11000 && o->driver_version <= 13000, "driver version");
+    options_check(o->driver_version >= 11000 && o->driver_version <= 13020, "driver version");
     options_check(o->order <= SOFT_ORDER_DRAWN, "order");
     options_check(o->core == 0 || o->core == 1 || o->core == 3 || o->core == 4, "core");
     options_check_number("TOLLENS_SOFT_DEVICES", (uint64_t)o->devices, (uint64_t)defaults->devices);
