@@ -5,12 +5,16 @@
  */
 #include "attack/pool_walk.h"
 #include "harness/attack.h"
+#include "files/atomic_file.h"
+#include "files/walk_csv.h"
 #include "harness/ledger.h"
+#include "record/record.h"
 #include "trace/trace_replay.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char traces_folder[] = "fixtures/traces";
 static const char *const traces_pytorch[] = {"native", "expandable", "async"};
@@ -34,6 +38,62 @@ static uint64_t traces_held(void *user) {
     return hyp_ledger_read().bytes - *(const uint64_t *)user;
 }
 
+/* ---- the picture, of one trace: the reports draw it ------------------------------------------ */
+
+static const char traces_drawn[] = "frames.csv";
+
+/* walk_csv.h as ATTACK.TRACE.csv, and where the blocks were as ATTACK.TRACE_places.csv. */
+static void traces_path(const struct hyp_attack *attack, const char *name, const char *what,
+                        char path[1024]) {
+    snprintf(path, 1024, "%.700s/%.96s.%.*s%s.csv", attack->session.out, attack->record->name,
+             (int)strcspn(name, "."), name, what);
+}
+
+static void traces_draw_begin(struct hyp_attack *attack, const char *name,
+                              struct hyp_replay *replay) {
+    char path[1024];
+    if (attack->session.out == NULL || attack->session.is_repeated ||
+        strcmp(name, traces_drawn) != 0) {
+        return;
+    }
+    replay->places = calloc(replay->trace->blocks + (size_t)1, sizeof *replay->places);
+    cr_assert(replay->places != NULL, "no memory for a picture");
+    traces_path(attack, name, "", path);
+    replay->has_csv = hyp_walk_csv_begin(&replay->csv, path);
+    cr_assert(replay->has_csv, "the evidence could not be written: %s", hyp_error());
+}
+
+static void traces_draw_places(const struct hyp_replay *replay, FILE *out) {
+    const struct hyp_trace_event *events = replay->trace->events;
+    const size_t last = replay->trace->count - 1;
+    fprintf(out, "begin,end,address,bytes\n");
+    for (size_t i = 0; i < replay->trace->blocks; i++) {
+        const struct hyp_replay_place *place = &replay->places[i];
+        if (place->bytes == 0) continue;
+        fprintf(out, "%llu,%llu,%llu,%llu\n", (unsigned long long)events[place->begin].number,
+                (unsigned long long)events[place->end < last ? place->end : last].number,
+                (unsigned long long)place->address, (unsigned long long)place->bytes);
+    }
+}
+
+static void traces_draw_end(struct hyp_attack *attack, const char *name,
+                            struct hyp_replay *replay) {
+    char path[1024];
+    struct hyp_file file;
+    if (!replay->has_csv) return;
+    bool ok = hyp_file_keep(&replay->csv);
+    traces_path(attack, name, "_places", path);
+    ok = ok && hyp_file_begin(&file, path);
+    if (ok) {
+        traces_draw_places(replay, file.stream);
+        ok = hyp_file_keep(&file);
+    }
+    free(replay->places);
+    cr_assert(ok, "the evidence could not be written: %s", hyp_error());
+}
+
+/* ---- a trace --------------------------------------------------------------------------------- */
+
 /* The replay's blocks that are live at its end go with the pool. */
 static void traces_compare(struct hyp_attack *attack, const char *name,
                            const struct hyp_trace *trace, uint64_t best, const char *whose) {
@@ -45,7 +105,9 @@ static void traces_compare(struct hyp_attack *attack, const char *name,
                                 .floor = trace->peak / 4};
     replay.pool = hyp_walk_pool(attack, tol_pool_lean, 1, 0);
     if (replay.pool == NULL) return;
+    traces_draw_begin(attack, name, &replay);
     const bool ok = hyp_replay_run(&replay);
+    traces_draw_end(attack, name, &replay);
     tol_pool_destroy(replay.pool);
     if (!HYP_CHECK(attack, ok, "%s: %s", name, hyp_error())) return;
     HYP_CHECK(attack, replay.unserved == 0 && replay.requested_peak == trace->peak,
