@@ -261,6 +261,10 @@ struct tol_pool_stats {
  * and pages. TOL_INVALID_ARGUMENT: NULL. */
 TOL_API tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats);
 
+/* Sets requested_peak and held_peak to what is requested and held now. "The most bytes that were in
+ * use", which stitch_above and wait_above refer to, begin again there too. */
+TOL_API tol_status tol_pool_reset_peaks(struct tol_pool *pool);
+
 /*
  * Writes the state of the pool to text as one JSON object: statistics, limits, page size, tags, and
  * whether a block of request bytes would fit once all work is done and pages are compacted
