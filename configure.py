@@ -95,7 +95,7 @@ CALM = ("kernels/", "runtime/driver/guard/", "runtime/driver/health/", "runtime/
         *(f"runtime/soft/{part}/"
           for part in ("api", "cudart", "driver", "graph", "lower", "ptx", "state")),
         *(f"hypotheses/harness/{part}/"
-          for part in ("claim", "files", "judge", "plugin", "program", "run")))
+          for part in ("claim", "files", "judge", "plugin", "program", "run", "trace")))
 # Tests, and what they compare with, that compute for seconds: optimised, unlike the others.
 COMPUTING = ("pool_scene", "pool_mesh_test", "gemm_oracle_test", "gemm_exact_test",
              "single_calls_test", "sampler_test", "tensor_random_test", "corpus_gemm_test",
@@ -484,7 +484,7 @@ class Programs:
         for target in HARNESS_TARGETS:
             self.replays.append(self.program(
                 fuzz_name(target, "replay"),
-                [target, *FUZZ_HARNESS, *HARNESS, FUZZ_SOFT_DRIVER, *trace_parts(target)],
+                [target, *FUZZ_HARNESS, *HARNESS, FUZZ_SOFT_DRIVER],
                 libs=f"{KERNELS_ARCHIVE} {ARCHIVE} {TESTS_LIBS}",
                 needs=f"{KERNELS_ARCHIVE} {ARCHIVE}"))
 
@@ -559,11 +559,6 @@ def program_name(source: str) -> str:
 def fuzz_name(target: str, prefix: str) -> str:
     """ "fuzz/fuzz_hlog" as the program fuzz-hlog or replay-hlog."""
     return prefix + "-" + target.rsplit("/fuzz_", 1)[-1]
-
-
-def trace_parts(target: str) -> list[str]:
-    """What fuzz targets share with the command `replay`."""
-    return parts("runtime/program/trace_") if target.startswith("runtime/program/") else []
 
 
 # ---- each variant, and the targets of one alone -------------------------------------------------
@@ -675,7 +670,7 @@ def write_fuzz(n: Ninja) -> None:
     targets = [target(source, [*FUZZ_SOFT, *TABLE],
                       f"{SOFT_WHOLE} {FUZZ_LIBS}".replace("$folder", folder),
                       f"{folder}/soft.a {folder}/soft-levels.a") for source in SOFT_TARGETS]
-    targets += [target(source, [*FUZZ_HARNESS, *HARNESS, *trace_parts(source)], TESTS_LIBS, "",
+    targets += [target(source, [*FUZZ_HARNESS, *HARNESS], TESTS_LIBS, "",
                        f"{folder}/libtollens-kernels.a {folder}/libtollens.a")
                 for source in HARNESS_TARGETS]
     n.build("fuzz", "phony", " ".join(targets))

@@ -131,10 +131,10 @@ ROOMS = (
         floors=(
             ("include/harness", "public headers"),
             ("files", "the clock, atomic files, HDR histograms and logs, the manifest, CSV"),
-            ("claim", "what a claim is; the session: which device, which mode, where the evidence "
-                      "goes"),
+            ("claim", "what a claim is; the session: device, mode, where the evidence goes"),
             ("measure", "the sampler, intervals, effects, the machine and its conditions"),
             ("record", "what one attack found, in the form of the evidence; the timeline"),
+            ("trace", "recorded traces of allocators, read and replayed"),
             ("attack", "how an attack runs: injected faults, memory counts, pool walks, load"),
             ("plugin", "plugins: claims of other libraries"),
             ("judge", "verdicts, results, the gate"),

@@ -68,6 +68,8 @@ def make(folder: pathlib.Path, row: dict[str, Any] | None = None, manifest: bool
         f"{own}/every_size.hlog": (ROOT / "fixtures/hdr/golden.hlog").read_text(),
         f"{own}/every_size.seed0.csv": "step,requested,used,held,largest_hole\n"
                                        "10,1000,1024,2048,9\n20,4000,4096,4096,9\n",
+        f"{own}/every_size.seed0_places.csv": "begin,end,address,bytes\n10,20,4096,1048576\n"
+                                              "15,20,8388608,1048576\n",
         f"{own}/every_size.launch_1.csv": BLOCKS,
         f"{own}/every_size.streams.csv": "lane,what,begin_ns,end_ns\nstream 1,copy,5,90\n"
                                          "stream 2,kernel,50,120\n",

@@ -16,6 +16,7 @@ BLOCKS = ["block", "order", "calls", *(f"ns_{i}" for i in range(1, 5)),
 WAITED = [*BLOCKS, *(f"waited_ns_{i}" for i in range(1, 5))]  # since a later version
 DISCARDED = [*WAITED, "discarded_baseline", "discarded_subject", "discarded_control"]  # and later
 TIMELINE = ["lane", "what", "begin_ns", "end_ns"]  # H10, M12: what ran when, and on which stream
+PLACES = ["begin", "end", "address", "bytes"]  # H12: the blocks of a replay, from step to step
 MAP = ["address", "bytes", "state"]  # H12: live, cached, free (with memory), pending
 
 
@@ -46,10 +47,11 @@ class Tables:
     timelines: list[Rows] = field(default_factory=list)
     errors: list[Errors] = field(default_factory=list)
     maps: list[Rows] = field(default_factory=list)
+    places: list[Rows] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)  # tables without a figure
 
     def add(self, other: "Tables") -> None:
-        for name in ("blocks", "walks", "timelines", "errors", "maps", "unknown"):
+        for name in ("blocks", "walks", "timelines", "errors", "maps", "places", "unknown"):
             getattr(self, name).extend(getattr(other, name))
 
 
@@ -68,6 +70,7 @@ KINDS: dict[tuple[str, ...], tuple[Callable[[str], object], ...]] = {
     tuple(walks.COLUMNS): (int,) * 5,
     tuple(TIMELINE): (str, str, int, int),
     tuple(MAP): (int, int, str),
+    tuple(PLACES): (int,) * 4,
 }
 
 
@@ -124,8 +127,9 @@ def read(claim: str, attack: str, process: int, folder: Folder) -> Tables:
             numbers = [dict(zip(walks.COLUMNS, map(int, row))) for row in rows]
             found.walks.append(Walk(claim, attack, name, numbers))
         elif names in KINDS:
-            kind = found.timelines if names == tuple(TIMELINE) else found.maps
-            kind.append(Rows(attack, name, rows))
+            kinds = {tuple(TIMELINE): found.timelines, tuple(MAP): found.maps,
+                     tuple(PLACES): found.places}
+            kinds[names].append(Rows(attack, name, rows))
         elif errors.is_known(names):
             groups: dict[str, dict[float, int]] = {}
             for row in rows:

@@ -19,5 +19,11 @@ class Walk:
         return [row["held"] / row["requested"] if row["requested"] > floor * most else float("nan")
                 for row in self.rows]
 
+    def worst_step(self, floor: float) -> int | None:
+        """Where the ratio is the worst; None: nowhere is enough live."""
+        known = [(ratio, row["step"]) for ratio, row in zip(self.ratios(floor), self.rows)
+                 if ratio == ratio]
+        return max(known)[1] if known else None
+
     def worst(self) -> float:
         return max((ratio for ratio in self.ratios(FLOOR) if ratio == ratio), default=0.0)

@@ -31,7 +31,7 @@ SOURCES = {
                 ["2147483647", "null", "1e308", "H1", "H12", "violations", "us", "ratio"]),
     "record": ([f"{HARNESS}/record/record.c", f"{HARNESS}/measure/effect.c"],
                ["2147483647", "null", "1e308", "-1"]),
-    "trace": ([*(f"runtime/program/trace_{name}.c" for name in ("file", "rmm", "snapshot")),
+    "trace": ([*(f"{HARNESS}/trace/trace_{name}.c" for name in ("file", "rmm", "snapshot")),
                "runtime/driver/pool/pool_events.c"],
               ["18446744073709551615", ",0,", r"\x00", r"\x80\x04\x95", r"\x8c\x04", r"\x94",
                r"h\x01", r"]q\x01", r"}q\x02"]),

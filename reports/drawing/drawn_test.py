@@ -26,12 +26,14 @@ class Drawn(unittest.TestCase):
     def test_each_table_becomes_its_figure(self) -> None:
         kinds = {f.name.split("_")[1]: f for f in drawn.of_claim(self.claim).all()}
         self.assertEqual(set(kinds), {"measures", "blocks", "ratio", "walk", "map", "timeline",
-                                      "errors", "percentiles"})
+                                      "errors", "percentiles", "places"})
         self.assertIn("median 2 violations; control median 0, threshold 2", kinds["blocks"].alt)
         self.assertIn("worst ratio 2.048", kinds["ratio"].alt)
         self.assertIn("10 results, 30.00% exact, the largest error at most 2e-06",
                       kinds["errors"].alt)
         self.assertIn("2 operations on 2 lanes in 115 ns", kinds["timeline"].alt)
+        self.assertIn("2 blocks in 2 MiB of addresses; held / requested is the worst at step 20",
+                      kinds["places"].alt)
         self.assertIn("2 ranges, 94.1% of 1 MiB live", kinds["map"].alt)
 
     def test_blocks_of_each_version_are_read(self) -> None:
@@ -63,6 +65,20 @@ class Drawn(unittest.TestCase):
         figure = memory_figures.map_figure(self.claim, table)
         self.assertEqual(len([box for box in figure.boxes if box.colour == 0]), 5)  # 10 B a lane
         self.assertEqual(sum(box.x1 - box.x0 for box in figure.boxes), 240 / 2**20)
+
+    def test_addresses_over_time_are_darker_where_more_is_live(self) -> None:
+        [table] = self.claim.tables.places
+        mib = 1 << 20
+        table.rows = [["0", "120", "0", str(24 * mib)], ["60", "120", str(99 * mib), str(24 * mib)]]
+        chosen = memory_figures.places_figure(self.claim, table)
+        shades = {(box.x0, box.lane): box.shade for box in chosen.boxes}
+        self.assertEqual((shades[0.0, 0], shades[60.0, 24], (0.0, 24) in shades), (1.0, 1.0, False))
+        self.assertEqual(max(box.lane for box in chosen.boxes), 47)  # 48 lanes, and no gap
+        table.rows = [["0", "120", "0", str(mib)], ["0", "60", str(mib), str(95 * mib)]]
+        shades = {(box.x0, box.lane): box.shade for box in
+                  memory_figures.places_figure(self.claim, table).boxes}
+        self.assertEqual((shades[0.0, 0], shades[61.0, 0], (61.0, 1) in shades), (1.0, 0.5, False))
+        self.assertEqual([rule.value for rule in chosen.rules], [20.0])
 
     def test_the_three_tables_of_errors_are_one_kind(self) -> None:
         groups: dict[str, dict[float, int]] = {}

@@ -10,6 +10,7 @@ from ..walks import FLOOR, Walk
 from ..words import counted
 
 MAP_LANES = 24
+PLACE_LANES, PLACE_COLUMNS = 48, 120
 
 
 def walk_figure(walk: Walk) -> Figure:
@@ -97,6 +98,58 @@ def map_figure(claim: Claim, table: Rows) -> Figure:
                   Axis("address, increasing downwards", ticks=[]), key, boxes=boxes)
 
 
+def without_gaps(blocks: list[list[int]]) -> list[tuple[int, int, int, int]]:
+    """First and last step, and where a block begins and ends, without what no block ever used."""
+    edges = sorted({edge for _, _, address, size in blocks for edge in (address, address + size)})
+    ends = sorted((address, address + size) for _, _, address, size in blocks)
+    places, at, end, seen = {}, 0, 0, 0
+    for low, high in zip(edges, [*edges[1:], edges[-1]]):
+        while seen < len(ends) and ends[seen][0] <= low:
+            end, seen = max(end, ends[seen][1]), seen + 1
+        places[low] = at
+        at += high - low if low < end else 0
+    return [(begin, stop, places[address], places[address + size])
+            for begin, stop, address, size in blocks]
+
+
+def shares_live(blocks: list[tuple[int, int, int, int]], first: int, width: float,
+                height: int) -> dict[tuple[int, int], float]:
+    """For each lane of addresses and column of steps, the share that is live."""
+    live: dict[tuple[int, int], float] = {}
+    for begin, stop, low, high in blocks:
+        for column in range(int((begin - first) / width), int((stop - first) / width) + 1):
+            left = first + column * width
+            share = max(0.0, min(stop, left + width) - max(begin, left)) / width
+            for lane in range(low // height, (high - 1) // height + 1):
+                part = min(high, (lane + 1) * height) - max(low, lane * height)
+                live[lane, column] = live.get((lane, column), 0.0) + share * part / height
+    return live
+
+
+def places_figure(claim: Claim, table: Rows) -> Figure:
+    """Addresses from bottom to top, steps from left to right: a cell is darker if more of it is
+    live. As in tollens replay, the worst ratio is that while a quarter of the peak is live."""
+    blocks = without_gaps([[int(cell) for cell in row] for row in table.rows])
+    first, last = min(b[0] for b in blocks), max(b[1] for b in blocks)
+    size = max(b[3] for b in blocks)
+    width, height = max(1.0, (last - first) / PLACE_COLUMNS), max(1, -(-size // PLACE_LANES))
+    boxes = [Box(first + column * width, first + (column + 1) * width, lane,
+                 shade=min(1.0, round(share, 1)))
+             for (lane, column), share in sorted(shares_live(blocks, first, width, height).items())
+             if share >= 0.05]
+    steps = [step for walk in claim.tables.walks
+             if walk.attack == table.attack and table.name == f"{walk.name}_places"
+             and (step := walk.worst_step(0.25)) is not None]
+    title = f"{claim.id} {table.attack.replace('_', ' ')}: {table.name.replace('_', ' ')}"
+    return Figure(file_name(claim.id, "places", table.attack, table.name), title,
+                  f"Addresses over time. {title}: {counted(len(blocks), 'blocks')} in "
+                  f"{size / (1 << 20):.0f} MiB of addresses"
+                  + "".join(f"; held / requested is the worst at step {step}" for step in steps)
+                  + ".", Axis("step", low=float(first), high=float(last)),
+                  Axis("address, increasing upwards", ticks=[]), boxes=boxes,
+                  rules=[Rule(float(step), "worst", upright=True, strong=True) for step in steps])
+
+
 def timeline_figure(claim: Claim, table: Rows) -> Figure:
     """What ran when, one lane per stream."""
     lanes = list(dict.fromkeys(row[0] for row in table.rows))
@@ -162,5 +215,6 @@ def error_figures(claim: Claim, table: Errors) -> list[Figure]:
 def of_tables(claim: Claim) -> list[Figure]:
     tables = claim.tables
     return [*(map_figure(claim, table) for table in tables.maps),
+            *(places_figure(claim, table) for table in tables.places),
             *(timeline_figure(claim, table) for table in tables.timelines),
             *(figure for table in tables.errors for figure in error_figures(claim, table))]

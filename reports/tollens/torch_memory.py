@@ -8,9 +8,10 @@
 
     torch_memory.statistics()["reserved_peak"]
 
-torch.cuda.memory_allocated() and its kin do not work with any allocator that is plugged in;
-statistics() has the same numbers. The library is libtollens-torch.so of this package, or
-$TOLLENS_TORCH_LIBRARY. runtime/ENVIRONMENT.md lists the environment variables.
+PyTorch has no statistics of an allocator that is plugged in, so use() replaces the functions that
+torch.cuda.memory_stats(), max_memory_allocated(), memory_summary() and the others ask. What Tollens
+does not count is 0 there; statistics() has more. The library is libtollens-torch.so of this
+package, or $TOLLENS_TORCH_LIBRARY. runtime/ENVIRONMENT.md lists the environment variables.
 """
 
 import ctypes
@@ -80,6 +81,9 @@ def use() -> None:
         if hasattr(own, setter):  # PyTorch 2.0 has none of them
             getattr(own, setter)(_address(name))
     torch.cuda.memory.change_current_allocator(plugged)
+    for module in (torch.cuda, torch.cuda.memory):
+        module.memory_stats_as_nested_dict = _nested_statistics
+        module.reset_peak_memory_stats = reset_peaks
 
 
 def all_statistics() -> list[dict[str, int]]:
@@ -94,6 +98,45 @@ def statistics(device: int = 0) -> dict[str, int]:
     """In bytes: allocated, reserved, and the peak of each; counts of blocks, allocations, driver
     calls; runtime/driver/torch/README.md has all. Empty: the device has not been used."""
     return next((each for each in all_statistics() if each["device"] == device), {})
+
+
+def _ordinal(device: Any) -> int:
+    """What PyTorch takes for a device: its number, its name, a torch.device, None."""
+    if device is None or isinstance(device, int):
+        return torch.cuda.current_device() if device is None else device
+    index = torch.device(device).index
+    return torch.cuda.current_device() if index is None else index
+
+
+def reset_peaks(device: Any = None) -> None:
+    """As torch.cuda.reset_peak_memory_stats()."""
+    _open().tol_torch_reset_peaks(_ordinal(device))
+
+
+def _nested_statistics(device: Any = None) -> dict[str, Any]:
+    """As torch.cuda.memory_stats_as_nested_dict(). A pool here has no small and no large part."""
+    found = statistics(_ordinal(device)) if torch.cuda.is_initialized() else {}
+    if not found:
+        return {}
+
+    def stat(current: int = 0, peak: int = 0, allocated: int = 0,
+             freed: int = 0) -> dict[str, dict[str, int]]:
+        none = dict.fromkeys(("current", "peak", "allocated", "freed"), 0)
+        return {"all": {"current": current, "peak": peak, "allocated": allocated, "freed": freed},
+                "small_pool": none, "large_pool": none}
+
+    live = stat(found["allocated"], found["allocated_peak"])
+    blocks = stat(found["blocks"], 0, found["allocations"], found["frees"])
+    return {"allocated_bytes": live, "requested_bytes": live, "active_bytes": live,
+            "reserved_bytes": stat(found["reserved"], found["reserved_peak"]),
+            "allocation": blocks, "active": blocks, "inactive_split": stat(),
+            "segment": stat(found["driver_allocations"] - found["driver_frees"], 0,
+                            found["driver_allocations"], found["driver_frees"]),
+            "inactive_split_bytes": stat(), "oversize_allocations": stat()["all"],
+            "oversize_segments": stat()["all"], "max_split_size": -1, "num_alloc_retries": 0,
+            "num_ooms": found["refused"], "num_sync_all_streams": 0,
+            "num_device_alloc": found["driver_allocations"],
+            "num_device_free": found["driver_frees"]}
 
 
 def last_error() -> str:

@@ -8,7 +8,7 @@
 #include "replay_map.h"
 #include "replay_search.h"
 #include "run/command.h"
-#include "trace_file.h"
+#include "trace/trace_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,10 @@ static bool read_profile(const char *name, const struct hyp_replay_profile **pro
         *profile = &hyp_replay_profiles[i];
         return true;
     }
-    return hyp_fail("unknown profile '%s': it must be default, tight, latency, driver or all",
-                    name);
+    return hyp_fail(
+        "unknown profile '%s': it must be default, tight, latency, torch, lean, driver or "
+        "all",
+        name);
 }
 
 static bool replay_read_bytes(const char *option, const char *text, uint64_t *bytes) {

@@ -15,10 +15,19 @@ static void replay_driver_options(const struct tol_device *device,
     *options = (struct tol_pool_options){.source = TOL_POOL_DRIVER, .time_one_in = 1};
 }
 
+/* A replay does no work that would give the profile time to remap memory in. */
+static void replay_torch_options(const struct tol_device *device,
+                                 struct tol_pool_options *options) {
+    tol_pool_torch(device, options);
+    options->stitch_always = true;
+}
+
 const struct hyp_replay_profile hyp_replay_profiles[HYP_REPLAY_PROFILES] = {
     {"default", tol_pool_default},
     {"tight", tol_pool_tight},
     {"latency", tol_pool_latency},
+    {"torch", replay_torch_options},
+    {"lean", tol_pool_lean},
     [HYP_REPLAY_DRIVER] = {"driver", replay_driver_options}};
 
 struct tol_pool *hyp_replay_pool(struct tol_context *context,

@@ -5,7 +5,7 @@
 #ifndef HYP_REPLAY_ONCE_H
 #define HYP_REPLAY_ONCE_H
 
-#include "trace_replay.h"
+#include "trace/trace_replay.h"
 
 struct hyp_replay_profile {
     const char *name;
@@ -13,7 +13,7 @@ struct hyp_replay_profile {
 };
 
 /* The profiles; the last one is the driver's own pool, which has no limit. */
-enum { HYP_REPLAY_PROFILES = 4, HYP_REPLAY_DRIVER = 3 };
+enum { HYP_REPLAY_PROFILES = 6, HYP_REPLAY_DRIVER = 5 };
 extern const struct hyp_replay_profile hyp_replay_profiles[HYP_REPLAY_PROFILES];
 
 /* A pool of a profile that times each call. limit 0: none. events: how many it keeps. NULL:

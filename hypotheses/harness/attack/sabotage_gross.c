@@ -211,6 +211,12 @@ static void take_much(struct tol_pool_options *options) {
     options->first_count = 0;
 }
 
+/* What is mapped stays where it is as long as the pool holds it. */
+static void remap_nothing(struct tol_pool_options *options) {
+    options->stitch_above = 0;
+    options->stitch_always = false;
+}
+
 /* Looking up a kernel takes a while, so that threads meet where the lock is missing. */
 static void slow_lookup(struct tol_interpose_call *call, void *user) {
     (void)user;
@@ -360,6 +366,8 @@ static const struct hyp_fault faults[] = {
      keep_nothing},
     {"pool_shares_nothing", "no two blocks of a pool share a page", NULL, NULL, false,
      share_nothing},
+    {"pool_remaps_nothing", "a pool takes memory although it has idle memory elsewhere", NULL, NULL,
+     false, remap_nothing},
     {"pool_takes_much", "a pool's pages are 512 times as large", NULL, NULL, false, take_much},
     /* Kernels with a defect, which an attack on gemm uses instead of the correct ones. */
     {"gemm_lost_step", "a product omits its last step along k", NULL, NULL, false, NULL},

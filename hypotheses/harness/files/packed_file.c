@@ -30,8 +30,8 @@ static size_t unpacked_bytes(const uint8_t *packed, size_t count) {
     return bytes;
 }
 
-static char *packed_file_unpack(const char *path, const char *packed, size_t count,
-                                size_t bytes_max, size_t *bytes) {
+char *hyp_packed_unpack(const char *path, const char *packed, size_t count, size_t bytes_max,
+                        size_t *bytes) {
     uint64_t memory = UINT64_MAX;
     size_t read = 0, written = 0;
     const size_t room = unpacked_bytes((const uint8_t *)packed, count);
@@ -74,7 +74,7 @@ char *hyp_packed_read(const char *path, size_t bytes_max, size_t *bytes) {
     }
     char *packed = hyp_file_read(packed_path, bytes_max, &count);
     if (packed == NULL) return NULL;
-    char *text = packed_file_unpack(packed_path, packed, count, bytes_max, bytes);
+    char *text = hyp_packed_unpack(packed_path, packed, count, bytes_max, bytes);
     free(packed);
     return text;
 }

@@ -10,6 +10,10 @@
  * which the caller frees. NULL: an error, which hyp_error() describes. */
 char *hyp_packed_read(const char *path, size_t bytes_max, size_t *bytes);
 
+/* Unpacks count bytes of an .xz stream that were read from PATH; the rest as above. */
+char *hyp_packed_unpack(const char *path, const char *packed, size_t count, size_t bytes_max,
+                        size_t *bytes);
+
 /* The bytes of PATH, or those that PATH.xz has when unpacked; 0 if neither can be read. */
 size_t hyp_packed_bytes(const char *path);
 

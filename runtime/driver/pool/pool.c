@@ -77,6 +77,29 @@ void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *
     options->park_bytes = 256 * MIB;
 }
 
+/* In each step such a program allocates and frees the same memory: nothing is released, and all
+ * blocks are on pages, where larger and smaller blocks can reuse a freed one. A separate mapping
+ * could be reused only for its own size, and sizes vary with the input. At 0.5 % above the peak,
+ * idle pages are remapped first, within a budget of time. */
+void tol_pool_torch(const struct tol_device *device, struct tol_pool_options *options) {
+    tol_pool_default(device, options);
+    options->first_bytes = options->page_bytes;
+    options->large_bytes = device != NULL ? (size_t)device->memory_bytes : SIZE_MAX / 2;
+    options->trim_above = options->trim_to = 0;
+    options->lowest_first = true;
+    options->stitch_above = 1.005;
+}
+
+/* Handles are small enough to be idle often, and large enough to be few. */
+void tol_pool_lean(const struct tol_device *device, struct tol_pool_options *options) {
+    tol_pool_torch(device, options);
+    options->grow_share = 0;
+    options->join_bytes = 32 * MIB;
+    options->lowest_first = false;
+    options->stitch_always = true;
+    options->magazine_max_bytes = 64 * KIB;
+}
+
 static size_t pool_round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }

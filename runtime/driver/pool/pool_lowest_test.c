@@ -3,6 +3,7 @@
  */
 #include "test/test_device.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
 TestSuite(pool_lowest, .timeout = 60, .fini = test_end);
@@ -129,6 +130,59 @@ Test(pool_lowest, work_that_uses_idle_pages_is_waited_for_above_a_share) {
     cr_assert_eq(stitched, 40 * MIB);
     cr_assert_eq(held_after_work(0, &stitched), 120 * MIB, "nothing is waited for");
     cr_assert_eq(held_after_work(1.6, &stitched), 120 * MIB, "it is allowed");
+}
+
+static tol_status wait_for_flag(void *user, char *reason, size_t bytes) {
+    const struct timespec pause = {.tv_nsec = 100000};
+    (void)reason, (void)bytes;
+    while (!atomic_load((atomic_bool *)user)) nanosleep(&pause, NULL);
+    return TOL_OK;
+}
+
+/* A search in vain, because work uses the idle pages, is not repeated for a while, unless the
+ * result must not depend on the time. */
+static uint64_t held_after_vain_search(void) {
+    enum { COUNT = 20 };
+    atomic_bool flag = false;
+    struct tol_block blocks[COUNT], large;
+    struct tol_stream *stream = NULL;
+    struct tol_pool_options options = options_of(true, 1.005);
+    struct tol_pool *pool = NULL;
+    options.stitch_always = true;
+    MUST(tol_pool_create(test_context(), &options, &pool));
+    MUST(tol_stream_create(test_context(), NULL, &stream));
+    for (int i = 0; i < COUNT; i++) MUST(tol_pool_allocate(pool, 4 * MIB, stream, &blocks[i]));
+    MUST(tol_stream_call(stream, wait_for_flag, &flag));
+    for (int i = 0; i < COUNT; i += 2) MUST(tol_pool_free(pool, blocks[i], stream));
+    MUST(tol_pool_allocate(pool, 6 * MIB, stream, &large));
+    atomic_store(&flag, true);
+    MUST(tol_stream_synchronize(stream));
+    MUST(tol_pool_allocate(pool, 32 * MIB, stream, &large));
+    const uint64_t held = stats_of(pool).held;
+    tol_pool_destroy(pool);
+    tol_stream_destroy(stream);
+    return held;
+}
+
+Test(pool_lowest, a_search_in_vain_is_repeated_at_once_if_time_does_not_count) {
+    cr_assert_eq(held_after_vain_search(), 86 * MIB);
+}
+
+/* The memory of a block is one handle, or several of at most join_bytes. */
+Test(pool_lowest, a_handle_that_pages_share_has_at_most_its_bytes) {
+    static const size_t join_bytes[] = {0, 64 * MIB, 8 * MIB}, handles[] = {1, 1, 5};
+    for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
+        struct tol_pool_options options = options_of(false, 0);
+        struct tol_pool *pool = NULL;
+        options.first_count = 0;
+        options.join_bytes = join_bytes[i];
+        MUST(tol_pool_create(test_context(), &options, &pool));
+        allocate(pool, 40 * MIB);
+        const struct tol_pool_stats stats = stats_of(pool);
+        cr_assert(stats.held == 40 * MIB && stats.driver_allocations == handles[i], "%zu: %llu",
+                  join_bytes[i], (unsigned long long)stats.driver_allocations);
+        tol_pool_destroy(pool);
+    }
 }
 
 Test(pool_lowest, a_share_below_one_is_refused) {

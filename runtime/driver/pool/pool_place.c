@@ -210,6 +210,7 @@ static struct tol_page_growth growth_of(const struct tol_pool *pool, const struc
     if (run > room) run = room;
     bool is_near = pages->step * pages->page_bytes > room || pool->is_short;
     uint64_t joined = options->joins_pages && !is_near ? options->large_bytes : 0;
+    if (options->join_bytes > 0 && joined > options->join_bytes) joined = options->join_bytes;
     if (options->compact && joined > largest_to_compact(pool)) joined = largest_to_compact(pool);
     return (struct tol_page_growth){
         .joined = (uint32_t)(joined / pages->page_bytes),
@@ -243,6 +244,7 @@ static bool is_beyond(const struct tol_pool *pool, double share, uint64_t bytes,
 /* Whether to remap idle pages first for the pages that a block of bytes lacks. */
 static bool may_remap(const struct tol_pool *pool, uint64_t bytes, uint32_t pages) {
     if (!is_beyond(pool, pool->options.stitch_above, bytes, pages)) return false;
+    if (pool->options.stitch_always) return true;
     const uint64_t time = tol_now_ns();
     if (pool->vain_at != 0 && time - pool->vain_at < VAIN_NS) return false;
     return pool->stitch_ns <= STITCH_FIRST_NS + (time - pool->begin_ns) / STITCH_SHARE;

@@ -133,6 +133,19 @@ static void fill_stats(struct tol_pool *pool, struct tol_pool_stats *stats,
     stats->stitched_bytes = pool->stitched_bytes;
 }
 
+tol_status tol_pool_reset_peaks(struct tol_pool *pool) {
+    tol_status status = TOL_OK;
+    struct tol_pool_stats stats = {0};
+    TOL_CHECK(pool != NULL, TOL_INVALID_ARGUMENT, "tol_pool_reset_peaks: the pool is NULL");
+    pthread_mutex_lock(&pool->lock);
+    add_magazines(pool, &stats);
+    atomic_store_explicit(&pool->requested_peak, stats.requested, memory_order_relaxed);
+    pool->held_peak = pool->driver_pool != NULL ? 0 : tol_pool_held(pool);
+    pthread_mutex_unlock(&pool->lock);
+out:
+    return status;
+}
+
 tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats) {
     tol_status status = TOL_OK;
     struct pool_pending pending;

@@ -23,25 +23,13 @@ static _Atomic(struct torch_device *) devices[TORCH_DEVICES];
 static double fractions[TORCH_DEVICES];
 static atomic_int device_count; /* as PyTorch says; 0: it has not */
 
-/* PyTorch's programs allocate and free the same memory in each step, and their peak is what counts:
- * nothing is released, and all blocks are on pages, where larger and smaller blocks can reuse a
- * freed one. A separate mapping could be reused only for its own size, and sizes vary with the
- * input. At 0.5 % above the peak, idle pages are remapped first, within a budget of time. */
-static void use_torch_profile(const struct tol_device *device, struct tol_pool_options *options) {
-    tol_pool_default(device, options);
-    options->first_bytes = options->page_bytes;
-    options->large_bytes = (size_t)device->memory_bytes;
-    options->trim_above = options->trim_to = 0;
-    options->lowest_first = true;
-    options->stitch_above = 1.005;
-}
-
 static tol_status choose_profile(const struct tol_device *device,
                                  struct tol_pool_options *options) {
     static const struct {
         const char *name;
         void (*fill)(const struct tol_device *, struct tol_pool_options *);
-    } profiles[] = {{"torch", use_torch_profile},
+    } profiles[] = {{"torch", tol_pool_torch},
+                    {"lean", tol_pool_lean},
                     {"default", tol_pool_default},
                     {"tight", tol_pool_tight},
                     {"latency", tol_pool_latency}};
@@ -53,7 +41,8 @@ static tol_status choose_profile(const struct tol_device *device,
         return TOL_OK;
     }
     return tol_fail(__FILE__, __LINE__, TOL_INVALID_ARGUMENT,
-                    "TOLLENS_TORCH_PROFILE is \"%s\": it must be torch, default, tight or latency",
+                    "TOLLENS_TORCH_PROFILE is \"%s\": it must be torch, lean, default, tight or "
+                    "latency",
                     wanted);
 }
 

@@ -53,6 +53,7 @@ const struct torch_library *torch_scene_open(unsigned devices) {
     LOOK_UP(base);
     LOOK_UP(init);
     LOOK_UP(statistics);
+    LOOK_UP(reset_peaks);
     LOOK_UP(last_error);
     return &library;
 }

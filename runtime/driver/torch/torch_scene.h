@@ -24,6 +24,7 @@ struct torch_library {
     void *(*base)(void *, size_t *);
     void (*init)(int);
     size_t (*statistics)(char *, size_t);
+    void (*reset_peaks)(int);
     const char *(*last_error)(void);
 };
 

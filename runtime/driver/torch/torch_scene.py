@@ -11,7 +11,7 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "reports/tollens"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "reports/tollens"))
 import torch  # noqa: E402
 import torch_memory  # noqa: E402
 

@@ -85,6 +85,11 @@ size_t tol_torch_statistics(char *text, size_t bytes) {
     return writer.length;
 }
 
+void tol_torch_reset_peaks(int ordinal) {
+    struct torch_device *device = torch_device_if_open(ordinal);
+    if (device != NULL) (void)tol_pool_reset_peaks(device->pool);
+}
+
 /* The device may be gone by now: the statistics are the host's own. */
 __attribute__((destructor)) static void write_statistics(void) {
     const char *path = getenv("TOLLENS_TORCH_STATISTICS");

@@ -226,7 +226,7 @@ Test(torch, a_setting_that_means_nothing_is_refused_in_words) {
         const char *name, *value;
     } wrong[] = {{"TOLLENS_TORCH_LIMIT", "12x"},          {"TOLLENS_TORCH_LIMIT", "-1"},
                  {"TOLLENS_TORCH_LIMIT", "99999999999g"}, {"TOLLENS_TORCH_STITCH_ABOVE", "0.5"},
-                 {"TOLLENS_TORCH_WAIT_ABOVE", "-1"}, {"TOLLENS_TORCH_WAIT_ABOVE", "1.001"},
+                 {"TOLLENS_TORCH_WAIT_ABOVE", "-1"},      {"TOLLENS_TORCH_WAIT_ABOVE", "1.001"},
                  {"TOLLENS_TORCH_STITCH_ABOVE", "1.02x"}, {"TOLLENS_TORCH_PROFILE", "fast"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         setenv(wrong[i].name, wrong[i].value, 1);
@@ -280,6 +280,25 @@ Test(torch, an_empty_cache_holds_nothing) {
     torch->empty_cache();
     cr_assert_eq(torch_scene_number(0, "reserved"), 0);
     cr_assert_geq(torch_scene_number(0, "reserved_peak"), 90 * TORCH_MIB);
+}
+
+Test(torch, peaks_begin_again_at_what_is_in_use) {
+    const struct torch_library *torch = torch_scene_open(1);
+    torch->reset_peaks(0); /* nothing has been used */
+    CUdeviceptr kept = torch_scene_block(5 * TORCH_MIB, NULL);
+    CUdeviceptr freed = torch_scene_block(40 * TORCH_MIB, NULL);
+    torch_scene_free(freed, 40 * TORCH_MIB, NULL);
+    cr_assert_eq(torch_scene_number(0, "allocated_peak"), 45 * TORCH_MIB);
+    torch->empty_cache();
+    torch->reset_peaks(0);
+    torch->reset_peaks(7);
+    cr_assert_eq(torch_scene_number(0, "allocated_peak"), 5 * TORCH_MIB);
+    cr_assert_eq(torch_scene_number(0, "reserved_peak"), torch_scene_number(0, "reserved"));
+    freed = torch_scene_block(20 * TORCH_MIB, NULL);
+    torch_scene_free(freed, 20 * TORCH_MIB, NULL);
+    cr_assert_eq(torch_scene_number(0, "allocated_peak"), 25 * TORCH_MIB);
+    torch_scene_free(kept, 5 * TORCH_MIB, NULL);
+    torch_scene_must_be_clean();
 }
 
 Test(torch, statistics_are_written_when_the_process_ends) {

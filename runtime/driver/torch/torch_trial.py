@@ -47,7 +47,7 @@ class Memory:
         if not self.is_own:
             here = pathlib.Path(__file__).resolve().parent
             if not (here / "torch_memory.py").exists():  # it lies here in a bundle
-                sys.path.insert(0, str(here.parents[1] / "reports/tollens"))
+                sys.path.insert(0, str(here.parents[2] / "reports/tollens"))
             import torch_memory
             torch_memory.use()
             self.own = torch_memory

@@ -100,6 +100,20 @@ class Blocks(unittest.TestCase):
         self.assertEqual(failures, [])
 
 
+class Statistics(unittest.TestCase):
+    def test_pytorchs_own_functions_answer(self) -> None:
+        kept, before = block(3 * MIB), number("allocated")
+        torch.cuda.reset_peak_memory_stats("cuda:0")
+        self.assertEqual(torch.cuda.max_memory_allocated(), before)
+        del kept
+        block(50 * MIB)
+        self.assertEqual(torch.cuda.memory_allocated("cuda"), before - 3 * MIB)
+        self.assertEqual(torch.cuda.max_memory_allocated(0), before + 47 * MIB)
+        self.assertEqual(torch.cuda.memory_reserved(torch.device("cuda:0")), number("reserved"))
+        self.assertEqual(torch.cuda.max_memory_reserved(), number("reserved_peak"))
+        self.assertIn("Allocated memory", torch.cuda.memory_summary())
+
+
 class OutOfMemory(unittest.TestCase):
     """test_out_of_memory, test_out_of_memory_retry, test_set_per_process_memory_fraction."""
 

@@ -67,6 +67,7 @@ struct tol_pool_options {
                            * beyond 5/8 of double_bytes, and at least one step */
     bool joins_pages;     /* the pages that only one block uses share a handle; else each page
                            * that has to be taken for a block has its own */
+    size_t join_bytes;    /* most bytes of such a shared handle; 0: large_bytes */
 
     size_t large_bytes; /* blocks of at least this size have a mapping of their own */
 
@@ -84,6 +85,7 @@ struct tol_pool_options {
      * most bytes that were in use, it first remaps idle pages that no work uses, as long as that
      * has taken less than 100 ms and a 500th of the pool's age. 0: only when memory is out. */
     double stitch_above;
+    bool stitch_always; /* as long as that takes, so that the result does not depend on the time */
 
     /* If with such remapping it would still hold more than wait_above times the most bytes that
      * were in use, it waits on the host for work that uses idle pages, the oldest first, and
@@ -144,10 +146,16 @@ struct tol_pool_options {
  * Under a hard limit such handles could not be compacted, because no memory would be left to copy
  * to; with compact set, a handle is therefore at most 1/256 of the limit. `ninja bench-pool`
  * compares the profiles.
+ *
+ * torch, the default of PyTorch's allocator, and lean are for programs that repeat steps and whose
+ * peak is what counts: they return nothing to the driver. lean holds less at the peak, because it
+ * remaps idle memory before it takes more, whatever time that takes.
  */
 TOL_API void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_latency(const struct tol_device *device, struct tol_pool_options *options);
+TOL_API void tol_pool_lean(const struct tol_device *device, struct tol_pool_options *options);
+TOL_API void tol_pool_torch(const struct tol_device *device, struct tol_pool_options *options);
 
 /*
  * Creates a pool on a context and keeps a reference to the context. options may be NULL, which
@@ -252,6 +260,10 @@ struct tol_pool_stats {
  * requested, used, held and the counts are known. Takes time in proportion to the number of holes
  * and pages. TOL_INVALID_ARGUMENT: NULL. */
 TOL_API tol_status tol_pool_stats(struct tol_pool *pool, struct tol_pool_stats *stats);
+
+/* Sets requested_peak and held_peak to what is requested and held now. "The most bytes that were in
+ * use", which stitch_above and wait_above refer to, begin again there too. */
+TOL_API tol_status tol_pool_reset_peaks(struct tol_pool *pool);
 
 /*
  * Writes the state of the pool to text as one JSON object: statistics, limits, page size, tags, and

@@ -95,6 +95,9 @@ TOL_API void tol_torch_init(int device_count);
  * NUL. */
 TOL_API size_t tol_torch_statistics(char *text, size_t bytes);
 
+/* Begins the peaks of a device again at what is allocated and reserved now. */
+TOL_API void tol_torch_reset_peaks(int device);
+
 /* The calling thread's latest failure in words; "" if there was none. Valid until its next call. */
 TOL_API const char *tol_torch_last_error(void);
 

@@ -107,19 +107,23 @@ static bool trace_replay_measure(struct turns *turns, const struct hyp_trace_eve
     if (tol_pool_stats(replay->pool, &stats) != TOL_OK) {
         return trace_replay_note_trouble(turns, event, "tol_pool_stats");
     }
-    if (stats.requested != replay->requested) {
+    const uint64_t held =
+        replay->count_held != NULL ? replay->count_held(replay->count_user) : stats.held;
+    if (stats.requested != replay->requested || stats.held != held) {
         snprintf(turns->trouble, sizeof turns->trouble,
-                 "event %llu: the pool reports %llu live bytes, expected %llu",
+                 "event %llu: the pool reports %llu live bytes and %llu held, expected %llu and "
+                 "%llu",
                  (unsigned long long)event->number, (unsigned long long)stats.requested,
-                 (unsigned long long)replay->requested);
+                 (unsigned long long)stats.held, (unsigned long long)replay->requested,
+                 (unsigned long long)held);
         turns->failed = true;
         return false;
     }
-    replay->held = stats.held;
-    if (replay->held_after != NULL) replay->held_after[turns->next] = stats.held;
-    replay->final = stats.requested > 0 ? (double)stats.held / (double)stats.requested : 0;
+    replay->held = held;
+    if (replay->held_after != NULL) replay->held_after[turns->next] = held;
+    replay->final = stats.requested > 0 ? (double)held / (double)stats.requested : 0;
     if (stats.requested > replay->requested_peak) replay->requested_peak = stats.requested;
-    if (stats.held > replay->held_peak) replay->held_peak = stats.held;
+    if (held > replay->held_peak) replay->held_peak = held;
     if (stats.requested > 0 && stats.requested >= replay->floor && replay->final > replay->worst) {
         replay->worst = replay->final;
         replay->worst_event = event->number;

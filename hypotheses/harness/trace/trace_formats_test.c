@@ -3,6 +3,7 @@
  * replayed is counted and named.
  */
 #include "files/atomic_file.h"
+#include "harness/session.h"
 #include "program/shell_scene.h"
 #include "trace_file.h"
 
@@ -418,4 +419,57 @@ Test(trace_formats, a_snapshot_without_what_it_needs_is_refused) {
         cr_assert(error != NULL && strstr(error, cases[i].says) != NULL, "%s: %s", cases[i].says,
                   error);
     }
+}
+
+/* ---- packed files ---------------------------------------------------------------------------- */
+
+Test(trace_formats, a_packed_trace_is_known_by_its_content) {
+    program_write("t", RMM "1,1,allocate,0xaa00,64,0\n");
+    cr_assert_eq(program_shell("xz \"$D/t\" && mv \"$D/t.xz\" \"$D/t\""), 0, "%s", program_output);
+    EXPECT(0, "/t, an RMM log: 1 event of 1 thread");
+    cr_assert_eq(program_shell("head -c 60 \"$D/t\" >\"$D/u\" && mv \"$D/u\" \"$D/t\""), 0);
+    EXPECT(NO_TRACE, "/t is damaged, or holds more than");
+    cr_assert_eq(program_shell("printf x | xz | xz >\"$D/t\""), 0);
+    EXPECT(NO_TRACE, "/t holds no trace");
+    cr_assert_eq(program_shell("xz </dev/null >\"$D/t\""), 0);
+    EXPECT(NO_TRACE, "/t holds no trace");
+}
+
+/* ---- the corpus: fixtures/traces, which PyTorch and RMM wrote -------------------------------- */
+
+/* What is held at most, and much less means that the record is old, or that little was replayed. */
+static void corpus_replay(const char *name, const char *profile, json_int_t recorded) {
+    char command[1400];
+    snprintf(
+        command, sizeof command,
+        "\"$T\" replay '%.900s/fixtures/traces/%s.xz' --profile %s --json > \"$D/replay.json\"",
+        hyp_session_root(), name, profile);
+    cr_assert_eq(program_shell(command), 0, "%s, %s: %s", name, profile, program_output);
+    json_t *all = program_json("replay.json");
+    const json_t *result = json_object_get(all, "result");
+    const json_int_t held = json_integer_value(json_object_get(result, "held_peak"));
+    cr_assert(held <= recorded, "%s, %s: the pool holds %lld bytes, and held %lld", name, profile,
+              (long long)held, (long long)recorded);
+    cr_assert(held >= recorded / 100 * 98,
+              "%s, %s: the pool holds only %lld bytes, and held %lld: record it with "
+              "fixtures/traces/make.py replay",
+              name, profile, (long long)held, (long long)recorded);
+    json_decref(all);
+}
+
+Test(trace_formats, no_profile_holds_more_than_was_recorded) {
+    char path[1200];
+    const char *name = NULL, *profile = NULL;
+    json_t *row = NULL, *held = NULL;
+    size_t replays = 0;
+    snprintf(path, sizeof path, "%.900s/fixtures/traces/peaks.json", hyp_session_root());
+    json_t *rows = json_load_file(path, 0, NULL);
+    json_object_foreach(rows, name, row) {
+        json_object_foreach(json_object_get(row, "held"), profile, held) {
+            corpus_replay(name, profile, json_integer_value(held));
+            replays++;
+        }
+    }
+    cr_assert(replays >= 5 * 4, "only %zu replays are recorded in %s", replays, path);
+    json_decref(rows);
 }

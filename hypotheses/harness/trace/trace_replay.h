@@ -25,7 +25,10 @@ struct hyp_replay {
     uint64_t floor;        /* the worst ratio needs at least this many live bytes */
     struct hyp_file csv;   /* walk_csv.h, if has_csv */
     bool has_csv;
-    uint64_t samples;                /* approximate number of its lines */
+    uint64_t samples; /* approximate number of its lines */
+    /* The bytes that are held, counted by another than the pool; NULL: the pool's word is taken. */
+    uint64_t (*count_held)(void *user);
+    void *count_user;
     size_t stop;                     /* replay this many events; 0: all */
     struct hyp_replay_place *places; /* one per block of the trace, or NULL */
     uint64_t *held_after;            /* bytes after each event, or NULL */

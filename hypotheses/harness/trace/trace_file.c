@@ -4,6 +4,7 @@
 #include "trace_file.h"
 
 #include "files/atomic_file.h"
+#include "files/packed_file.h"
 #include "trace_formats.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 
 static const char first_line[] = "#tollens pool trace 1";
 static const char names[] = "event,time_ns,thread,stream,kind,block,bytes,tag,took_ns";
-enum { FIELDS = 9 };
+enum { FIELDS = 9, XZ = 0xfd };
+enum { PACKED_MAX = 64 << 20, UNPACKED_MAX = 1 << 30 }; /* bytes */
 enum field { EVENT, TIME, THREAD, STREAM, KIND, BLOCK, BYTES, TAG, TOOK };
 
 struct reader {
@@ -132,6 +134,29 @@ static bool trace_file_read_lines(struct hyp_trace_maker *maker, struct hyp_trac
     return one == HYP_TRACE_LINE_NONE;
 }
 
+static bool trace_file_read_any(struct hyp_trace_maker *maker, struct hyp_trace *trace,
+                                const char *path, FILE *file);
+
+/* Unpacks a stream and reads what it has, which must not be packed again. */
+static bool trace_file_read_packed(struct hyp_trace_maker *maker, struct hyp_trace *trace,
+                                   const char *path, FILE *file) {
+    size_t count = 0, bytes = 0;
+    char *packed = malloc(PACKED_MAX), *text = NULL;
+    if (packed == NULL) return hyp_fail("out of host memory for %s", path);
+    count = fread(packed, 1, PACKED_MAX, file);
+    bool ok = count < PACKED_MAX || hyp_fail("%s has %d bytes or more", path, PACKED_MAX);
+    text = ok ? hyp_packed_unpack(path, packed, count, UNPACKED_MAX, &bytes) : NULL;
+    free(packed);
+    if (text == NULL) return false;
+    ok = bytes > 0 && (unsigned char)text[0] != XZ;
+    FILE *unpacked = ok ? fmemopen(text, bytes, "r") : NULL;
+    ok = unpacked != NULL ? trace_file_read_any(maker, trace, path, unpacked)
+                          : hyp_fail("%s holds no trace", path);
+    if (unpacked != NULL) fclose(unpacked);
+    free(text);
+    return ok;
+}
+
 /* The format, from the first byte, which goes back: a pipe has no other way. */
 static bool trace_file_read_any(struct hyp_trace_maker *maker, struct hyp_trace *trace,
                                 const char *path, FILE *file) {
@@ -141,6 +166,7 @@ static bool trace_file_read_any(struct hyp_trace_maker *maker, struct hyp_trace 
                             : hyp_fail("%s is empty", path);
     }
     ungetc(first, file);
+    if (first == XZ) return trace_file_read_packed(maker, trace, path, file);
     if (first == 'T') return hyp_trace_read_rmm(maker, trace, file);
     if (first == 0x80 || first == '{' || first == '[') {
         return hyp_trace_read_snapshot(maker, trace, path, file);

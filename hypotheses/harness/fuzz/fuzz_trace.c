@@ -6,7 +6,7 @@
 
 #include "files/atomic_file.h"
 #include "harness/session.h"
-#include "trace_replay.h"
+#include "trace/trace_replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

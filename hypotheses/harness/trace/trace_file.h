@@ -6,6 +6,7 @@
  *     T        the log of RMM's logging_resource_adaptor (CSV)
  *     80       the pickle of torch.cuda.memory._dump_snapshot, protocol 2 to 5
  *     { or [   the same snapshot as JSON
+ *     fd       an .xz stream of one of these
  */
 #ifndef HYP_TRACE_FILE_H
 #define HYP_TRACE_FILE_H
