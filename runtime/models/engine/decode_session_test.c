@@ -72,7 +72,7 @@ Test(decode_session, every_architecture_is_the_hosts) {
     check_model(&m, "qwen2, without a bias");
     m = stage_base, m.architecture = "qwen3", m.head_size = 32, m.rotated = 32;
     check_model(&m, "qwen3");
-    m = stage_base, m.rotated = 8, m.kv_heads = 1;
+    m = stage_base, m.architecture = "mistral", m.rotated = 8, m.kv_heads = 1;
     check_model(&m, "half rotated, one head of keys");
 }
 
