@@ -138,7 +138,8 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
     s->kv_heads = s->heads;
     TOL_TRY(get_size(m, "attention.head_count_kv", true, &s->kv_heads));
     TOL_CHECK(s->heads % s->kv_heads == 0, TOL_INVALID_FILE,
-              "%zu heads of q cannot share %zu heads of k and v", s->heads, s->kv_heads);
+              "%zu heads of q cannot share %zu heads of k and v (%s.attention.head_count_kv)",
+              s->heads, s->kv_heads, s->architecture);
     s->head_size = s->width / s->heads;
     TOL_TRY(get_size(m, "attention.key_length", true, &s->head_size));
     size_t value_size = s->head_size;
@@ -147,17 +148,19 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
         value_size == s->head_size && s->head_size > 0 && s->head_size % 8 == 0 &&
             s->head_size <= 256,
         TOL_UNSUPPORTED,
-        "heads have %zu elements of keys and %zu of values; this worker computes those of one "
-        "size, a multiple of 8 up to 256",
-        s->head_size, value_size);
+        "heads have %zu elements of keys and %zu of values (%s.attention.key_length and "
+        "%s.attention.value_length); this worker computes those of one size, a multiple of 8 up to "
+        "256",
+        s->head_size, value_size, s->architecture, s->architecture);
     s->rotated = s->head_size;
     TOL_TRY(get_size(m, "rope.dimension_count", true, &s->rotated));
     TOL_CHECK(s->rotated % 2 == 0 && s->rotated <= s->head_size, TOL_INVALID_FILE,
-              "%zu elements of a head of %zu are to be rotated", s->rotated, s->head_size);
-    TOL_CHECK(s->rotated == s->head_size || has_window, TOL_UNSUPPORTED,
-              "%zu elements of a head of %zu are to be rotated, which is not computed for the "
-              "architecture %s",
+              "%zu elements of a head of %zu are to be rotated (%s.rope.dimension_count)",
               s->rotated, s->head_size, s->architecture);
+    TOL_CHECK(s->rotated == s->head_size || has_window, TOL_UNSUPPORTED,
+              "%zu elements of a head of %zu are to be rotated (%s.rope.dimension_count), which is "
+              "not computed for the architecture %s",
+              s->rotated, s->head_size, s->architecture, s->architecture);
     TOL_TRY(tol_gguf_get_real(m->file, model_key_of(m, "attention.layer_norm_rms_epsilon", key),
                               &epsilon));
     TOL_CHECK(epsilon >= 0 && epsilon < 1, TOL_INVALID_FILE, "the key %s is %g", key, epsilon);
@@ -165,8 +168,8 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
     if (tol_gguf_find(m->file, model_key_of(m, "expert_count", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &experts));
         TOL_CHECK(experts == 0, TOL_UNSUPPORTED,
-                  "the model is a mixture of %llu experts, which this worker does not compute",
-                  (unsigned long long)experts);
+                  "the model is a mixture of %llu experts (%s), which this worker does not compute",
+                  (unsigned long long)experts, key);
     }
     if (tol_gguf_find(m->file, model_key_of(m, "attention.sliding_window", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &window));
@@ -373,9 +376,9 @@ static tol_status get_scaling(const struct tol_model *m, const struct architectu
         if (a->tunes_yarn) TOL_TRY(get_tuning(m, r));
     } else {
         TOL_CHECK(model_is_text(type, "none"), TOL_UNSUPPORTED,
-                  "the rotation is scaled by \"%.*s\"; this worker computes linear, yarn, and "
-                  "factors in a tensor",
-                  (int)(type.count < 60 ? type.count : 60), type.bytes);
+                  "the rotation is scaled by \"%.*s\" (%s.rope.scaling.type); this worker computes "
+                  "linear, yarn, and factors in a tensor",
+                  (int)(type.count < 60 ? type.count : 60), type.bytes, m->shape.architecture);
     }
 out:
     return status;

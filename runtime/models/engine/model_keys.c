@@ -37,7 +37,7 @@ static const struct known_key {
                   {"expert_count", READ, 0, NULL},
                   {"expert_group_count", FIXED, 0, NULL},
                   {"expert_group_used_count", FIXED, 0, NULL},
-                  {"expert_used_count", HARMLESS, 0, NULL},
+                  {"expert_used_count", FIXED, 0, NULL},
                   {"feed_forward_length", READ, 0, NULL},
                   {"nextn_predict_layers", FIXED, 0, NULL},
                   {"pooling_type", FIXED, 0, NULL},
