@@ -59,11 +59,15 @@ static void chat_check_refusal(tol_status status, const char *text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct tol_chat_message messages[MESSAGES];
-    char *copy = fuzz_text(data, size), *text = NULL;
+    const uint8_t *end = memchr(data, 0, size);
+    const size_t count = end != NULL ? (size_t)(end - data) : size;
+    char *exact = malloc(count > 0 ? count : 1), *text = NULL; /* a read beyond its end is found */
     size_t bytes = 0;
-    const struct tol_gguf_text source = {copy, strlen(copy)};
+    FUZZ_HOLDS(exact != NULL);
+    memcpy(exact, data, count);
+    const struct tol_gguf_text source = {exact, count};
     const struct tol_chat chat = {.messages = messages,
-                                  .count = chat_messages((uint8_t *)copy, size, messages),
+                                  .count = chat_messages(data, size, messages),
                                   .adds_prompt = size % 2 == 0,
                                   .bos = {"<s>", 3},
                                   .eos = {"</s>", 4}};
@@ -76,6 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         chat_check_refusal(status, text);
     }
     free(text);
-    free(copy);
+    free(exact);
     return 0;
 }
