@@ -72,7 +72,8 @@ Test(model, what_is_not_computed_is_refused_by_name) {
             "of NVFP4");
     REFUSED(m.with = "blk.0.ffn_gate_inp.weight", TOL_UNSUPPORTED,
             "blk.0.ffn_gate_inp.weight has no place in a model of architecture llama");
-    REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED, "scaled by \"longrope\"");
+    REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED,
+            "scaled by \"longrope\" (llama.rope.scaling.type)");
     REFUSED(m.head_size = 12, TOL_UNSUPPORTED, "heads have 12 elements");
     REFUSED((m.fused = true, m.with = "blk.0.attn_q.weight"), TOL_UNSUPPORTED,
             "blk.0.attn_q.weight has no place");
@@ -94,7 +95,8 @@ Test(model, what_is_missing_or_misshapen_is_refused) {
             "the tensor token_embd.weight has 40 rows, and the tokenizer 30 tokens");
     REFUSED(m.tokens = 41, TOL_INVALID_FILE, "40 rows, and the tokenizer 41 tokens");
     REFUSED(m.kv_heads = 3, TOL_INVALID_FILE, "4 heads of q cannot share 3");
-    REFUSED(m.rotated = 8, TOL_UNSUPPORTED, "not computed for the architecture llama");
+    REFUSED(m.rotated = 8, TOL_UNSUPPORTED,
+            "(llama.rope.dimension_count), which is not computed for the architecture llama");
     REFUSED(m.rotated = 18, TOL_INVALID_FILE, "18 elements of a head of 16");
     MUST_FAIL(tol_model_open("/no/such/file", &model), TOL_UNREADABLE, "/no/such/file");
     MUST_FAIL(tol_model_open(NULL, &model), TOL_INVALID_ARGUMENT, "a path");
@@ -149,6 +151,10 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
             "the key llama.logit_scale may change what is computed");
     REFUSED(KEYS({"attention.temperature_scale", TOL_GGUF_F32, 0.1, NULL}), TOL_UNSUPPORTED,
             "the key llama.attention.temperature_scale may change");
+    REFUSED(KEYS({"expert_used_count", TOL_GGUF_U32, 1, NULL}), TOL_UNSUPPORTED,
+            "the key llama.expert_used_count is 1");
+    REFUSED(KEYS({"expert_count", TOL_GGUF_U32, 2, NULL}), TOL_UNSUPPORTED,
+            "a mixture of 2 experts (llama.expert_count)");
     REFUSED(KEYS({"rope.scaling.yarn_log_multiplier", TOL_GGUF_F32, 1, NULL}), TOL_UNSUPPORTED,
             "llama.rope.scaling.yarn_log_multiplier may change");
     REFUSED((m.architecture = "qwen2", KEYS({"pooling_type", TOL_GGUF_U32, 3, NULL})),
