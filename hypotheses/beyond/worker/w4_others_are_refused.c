@@ -22,7 +22,11 @@ enum { TOKENS_MAX = 256, EDITS_MAX = 3, KINDS = 6, QUICK_ONE_IN = 16 };
 static const struct {
     const char *name;
     double bound; /* as for W1 */
-} bases[] = {{"llama-f32", 2e-3}, {"mistral3-f16", 5e-3}, {"llama-q4_k_m", 0.12}};
+} bases[] = {{"llama-f32", 2e-3},
+             {"mistral3-f16", 5e-3},
+             {"llama-q4_k_m", 0.12},
+             {"qwen2-q5_0", 0.12},
+             {"qwen3-bf16", 0.05}};
 
 enum { BASES = sizeof bases / sizeof bases[0] };
 
