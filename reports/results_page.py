@@ -94,7 +94,9 @@ def counts(own: dict[str, str], older: int) -> str:
     return (", ".join(f"{count} {word.replace('_', ' ')}" for word, count in numbers.items()) +
             ", from the newest published run of each claim. " + (
                 "No claim's code has changed since." if not older else
-                f"The code of {older} claims has changed since; their verdicts are in brackets."))
+                f"The code of {older} claims has changed since; their verdicts are in brackets."
+                if older > 1 else
+                "The code of one claim has changed since; its verdict is in brackets."))
 
 
 def verdict_block(runs: list[Evidence]) -> str:

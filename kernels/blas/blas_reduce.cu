@@ -4,8 +4,6 @@
 // Requires: blockDim.x = BLAS_THREADS, gridDim.x = 1.
 #include "blas_number.cuh"
 
-#include <math_constants.h>
-
 // The parts of a number, as doubles.
 template <typename T> __device__ inline blas_complex<double> blas_parts(T x) {
     return {blas_as<double>::of(x), 0.0};
@@ -40,18 +38,13 @@ __device__ inline blas_best blas_block_best(blas_best mine) {
     return parts[0];
 }
 
-// |x| / scale, where what is infinite counts as 1 of an infinite scale. NaN stays NaN.
-__device__ inline double blas_scaled(double x, double scale) {
-    return isinf(x) && isinf(scale) ? 1.0 : x / scale;
-}
-
 template <typename T, typename R> __device__ inline void blas_reduce(const blas_reduction &x) {
     blas_best best = {0.0, -1};
     double sum = 0, scale = 0;
     for (long long i = threadIdx.x; i < x.count; i += blockDim.x) {
         const blas_complex<double> parts = blas_parts(((const T *)x.x)[i * x.stride]);
         const double size = fabs(parts.x) + fabs(parts.y);
-        const double largest = isnan(size) ? CUDART_INF : fmax(fabs(parts.x), fabs(parts.y));
+        const double largest = fmax(fmax(fabs(parts.x), fabs(parts.y)), 0.0); // NaN counts as 0
         sum += size;
         best = blas_better(best, {x.kind == BLAS_NORM       ? largest
                                   : x.kind == BLAS_SMALLEST ? -size
@@ -64,17 +57,17 @@ template <typename T, typename R> __device__ inline void blas_reduce(const blas_
         if (threadIdx.x == 0 && !x.is_wide) *(int *)x.result = (int)(best.index + 1);
         return;
     }
-    if (x.kind == BLAS_NORM) {
+    if (x.kind == BLAS_NORM && best.value > 0) { // otherwise the sum is 0 or NaN
         scale = best.value;
         sum = 0;
-        for (long long i = threadIdx.x; scale != 0 && i < x.count; i += blockDim.x) {
+        for (long long i = threadIdx.x; i < x.count; i += blockDim.x) {
             const blas_complex<double> parts = blas_parts(((const T *)x.x)[i * x.stride]);
-            const double real = blas_scaled(parts.x, scale), other = blas_scaled(parts.y, scale);
+            const double real = parts.x / scale, other = parts.y / scale;
             sum += real * real + other * other;
         }
     }
     sum = blas_block_sum(sum);
-    if (x.kind == BLAS_NORM) sum = scale == 0 ? 0 : scale * sqrt(sum);
+    if (scale > 0) sum = isinf(scale) ? scale : scale * sqrt(sum); // also beside NaN, as cuBLAS's
     if (threadIdx.x == 0) *(R *)x.result = blas_stored<R, double>::of(sum);
 }
 

@@ -1,5 +1,4 @@
-// What the kernels of grouped share: where groups begin, numbers of 8 bits, and what follows a
-// product.
+// What the kernels of grouped share: where groups begin, numbers of 8 bits, and the epilogue.
 #pragma once
 
 #include "../e4m3.cuh"
@@ -62,15 +61,43 @@ struct grouped_walk {
     }
 };
 
-// ---- what follows a product ----
+// ---- the epilogue ----
 
-__device__ inline float grouped_activate(int activation, float v) {
-    if (activation == GROUPED_SILU) return v / (1.0f + expf(-v));
-    if (activation == GROUPED_GELU) return 0.5f * v * (1.0f + erff(v * 0.707106781f));
-    if (activation == GROUPED_GELU_TANH) {
-        return 0.5f * v * (1.0f + tanhf(0.797884561f * fmaf(0.044715f * v * v, v, v)));
+// By ex2 and rcp of the hardware, whose errors are far inside what a result is rounded to. With .ftz
+// each is one instruction; what it flushes is below 2^-126. Where exp overflows, the quotient is
+// -0, which is the limit.
+__device__ inline float grouped_silu(float v) {
+    float power, quotient;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(-1.44269504f * v));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(quotient) : "f"(1.0f + power));
+    return v * quotient;
+}
+__device__ inline float grouped_gelu(float v) {
+    return 0.5f * v * (1.0f + erff(v * 0.707106781f));
+}
+__device__ inline float grouped_gelu_tanh(float v) {
+    return 0.5f * v * (1.0f + tanhf(0.797884561f * fmaf(0.044715f * v * v, v, v)));
+}
+
+template <int ROWS, int COUNT, typename F>
+__device__ inline void grouped_each(float (&v)[ROWS][COUNT], const F &f) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) v[r][i] = f(r, i);
     }
-    return v;
+}
+
+// Branches once for all numbers, so that their arithmetic overlaps.
+template <int ROWS, int COUNT>
+__device__ inline void grouped_activate(int activation, float (&v)[ROWS][COUNT]) {
+    if (activation == GROUPED_SILU) {
+        grouped_each(v, [&](int r, int i) { return grouped_silu(v[r][i]); });
+    } else if (activation == GROUPED_GELU) {
+        grouped_each(v, [&](int r, int i) { return grouped_gelu(v[r][i]); });
+    } else if (activation == GROUPED_GELU_TANH) {
+        grouped_each(v, [&](int r, int i) { return grouped_gelu_tanh(v[r][i]); });
+    }
 }
 
 // Of COUNT neighbouring columns of a group: what their sums are multiplied by, and what is added.
@@ -82,9 +109,20 @@ template <int COUNT> struct grouped_columns {
         const float *biases = (const float *)x.bias + group * x.group_bias + column;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            const bool inside = column + i < x.n;
-            scale[i] = x.b_scale != nullptr && inside ? x.alpha * scales[i] : x.alpha;
-            bias[i] = x.bias != nullptr && inside ? biases[i] : 0;
+            scale[i] = x.alpha;
+            bias[i] = 0;
+        }
+        if (x.b_scale != nullptr) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                if (column + i < x.n) scale[i] = x.alpha * scales[i];
+            }
+        }
+        if (x.bias != nullptr) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                if (column + i < x.n) bias[i] = biases[i];
+            }
         }
     }
 };
@@ -94,20 +132,65 @@ template <typename T, int COUNT> struct alignas(COUNT * sizeof(T)) grouped_numbe
     T numbers[COUNT];
 };
 
-// Adds what a residual has from an element on; `whole`: as one load.
-template <typename T, int COUNT>
-__device__ inline void grouped_add(const T *from, int left, bool whole, float (&v)[COUNT]) {
-    if (COUNT > 1 && whole) {
-        const grouped_numbers<T, COUNT> all = *(const grouped_numbers<T, COUNT> *)from;
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) v[i] += to_float(all.numbers[i]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            if (i < left) v[i] += to_float(from[i]);
+// ROWS rows of a residual that are STEP rows apart, COUNT neighbours of each, as the bits of memory:
+// a load is waited for where its bits are used, which is after the loads of all rows.
+template <int ROWS, int COUNT, int STEP> struct grouped_residual {
+    uint32_t words[ROWS][COUNT]; // an element of 16 bits has half a word
+
+    // Leaves rows from `end` on and columns from n on as they are.
+    __device__ inline void load(const grouped_arguments &x, int row, int end, int column) {
+        if (x.residual == nullptr) return;
+        const long long from = row * x.ld_residual + column;
+        if (x.residual_type == GROUPED_F32) {
+            take(x, (const uint32_t *)x.residual + from, end - row, x.n - column);
+        } else {
+            take(x, (const uint16_t *)x.residual + from, end - row, x.n - column);
         }
     }
-}
+    __device__ inline void add(const grouped_arguments &x, float (&v)[ROWS][COUNT]) const {
+        if (x.residual == nullptr) return;
+        if (x.residual_type == GROUPED_F32) {
+            grouped_each(v, [&](int r, int i) { return v[r][i] + __uint_as_float(words[r][i]); });
+        } else if (x.residual_type == GROUPED_F16) {
+            grouped_each(v, [&](int r, int i) {
+                return v[r][i] + to_float(__ushort_as_half(half_word(r, i)));
+            });
+        } else {
+            grouped_each(v, [&](int r, int i) {
+                return v[r][i] + to_float(__ushort_as_bfloat16(half_word(r, i)));
+            });
+        }
+    }
+
+private:
+    __device__ inline uint16_t half_word(int r, int i) const {
+        return (uint16_t)(words[r][i / 2] >> i % 2 * 16);
+    }
+    template <typename BITS>
+    __device__ inline void take(const grouped_arguments &x, const BITS *from, int rows, int left) {
+        constexpr int PER = 4 / (int)sizeof(BITS), WORDS = COUNT < PER ? 1 : COUNT / PER;
+        if (COUNT > 1 && x.residual_is_whole) {
+#pragma unroll
+            for (int r = 0; r < ROWS; r++, from += STEP * x.ld_residual) {
+                if (r * STEP >= rows || left <= 0) continue;
+                const auto all = *(const grouped_numbers<uint32_t, WORDS> *)from;
+#pragma unroll
+                for (int i = 0; i < WORDS; i++) words[r][i] = all.numbers[i];
+            }
+        } else {
+#pragma unroll
+            for (int r = 0; r < ROWS; r++, from += STEP * x.ld_residual) {
+#pragma unroll
+                for (int i = 0; i < COUNT; i++) {
+                    const bool inside = r * STEP < rows && i < left;
+                    const uint32_t bits = inside ? from[i] : 0;
+                    words[r][i / PER] =
+                        (i % PER == 0 ? 0 : words[r][i / PER]) | bits << i % PER * (32 / PER);
+                }
+            }
+        }
+    }
+};
 
 template <typename T, int COUNT>
 __device__ inline void grouped_put(T *to, int left, bool whole, const float (&v)[COUNT]) {
@@ -124,35 +207,63 @@ __device__ inline void grouped_put(T *to, int left, bool whole, const float (&v)
     }
 }
 
-// Does what follows the product with the sums of COUNT neighbours of a row, and stores them.
+template <typename T, int STEP, int ROWS, int COUNT>
+__device__ inline void grouped_put_rows(const grouped_arguments &x, int row, int end, int column,
+                                        const float (&v)[ROWS][COUNT]) {
+    T *to = (T *)x.c + row * x.ldc + column;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++, to += STEP * x.ldc) {
+        if (row + r * STEP < end) grouped_put(to, x.n - column, x.c_is_whole, v[r]);
+    }
+}
+
+// The factors of rows that are STEP rows apart.
+template <int STEP, int ROWS>
+__device__ inline void grouped_row_scales(const grouped_arguments &x, int row, int end,
+                                          float (&scales)[ROWS]) {
+    const float *from = (const float *)x.a_scale + row;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        scales[r] = x.a_scale != nullptr && row + r * STEP < end ? from[r * STEP] : 1.0f;
+    }
+}
+
+// The epilogue of ROWS rows that are STEP rows apart, COUNT neighbours of each: v has their sums.
+// Rows from `end` on are not stored. It branches on what all threads share, outside of its loops:
+// beside a product of wgmma, an epilogue is bound by the number of instructions.
+template <int STEP, int ROWS, int COUNT>
+__device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
+                                      const float (&row_scales)[ROWS],
+                                      const grouped_residual<ROWS, COUNT, STEP> &residual, int row,
+                                      int end, int column, float (&v)[ROWS][COUNT]) {
+    if (x.a_scale != nullptr) {
+        grouped_each(v, [&](int r, int i) {
+            return fmaf(v[r][i], row_scales[r] * of.scale[i], of.bias[i]);
+        });
+    } else {
+        grouped_each(v, [&](int r, int i) { return fmaf(v[r][i], of.scale[i], of.bias[i]); });
+    }
+    grouped_activate(x.activation, v);
+    residual.add(x, v);
+    if (x.c_inverse != 1.0f) {
+        grouped_each(v, [&](int r, int i) { return v[r][i] * x.c_inverse; });
+    }
+    if (x.c_type == GROUPED_F32) grouped_put_rows<float, STEP>(x, row, end, column, v);
+    if (x.c_type == GROUPED_F16) grouped_put_rows<__half, STEP>(x, row, end, column, v);
+    if (x.c_type == GROUPED_BF16) grouped_put_rows<__nv_bfloat16, STEP>(x, row, end, column, v);
+    if (x.c_type == GROUPED_E4M3) grouped_put_rows<e4m3, STEP>(x, row, end, column, v);
+    if (x.c_type == GROUPED_S8) grouped_put_rows<s8, STEP>(x, row, end, column, v);
+}
+
+// The same for one row, whose residual is loaded here.
 template <int COUNT>
 __device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
                                       int row, int column, const float (&sum)[COUNT]) {
-    const float row_scale = x.a_scale != nullptr ? ((const float *)x.a_scale)[row] : 1.0f;
-    const int left = x.n - column;
-    const long long from = row * x.ld_residual + column, to = row * x.ldc + column;
-    float v[COUNT];
+    grouped_residual<1, COUNT, 1> residual;
+    float v[1][COUNT], row_scale[1];
+    grouped_row_scales<1>(x, row, row + 1, row_scale);
+    residual.load(x, row, row + 1, column);
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) v[i] = fmaf(sum[i], row_scale * of.scale[i], of.bias[i]);
-    if (x.activation != GROUPED_PLAIN) {
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) v[i] = grouped_activate(x.activation, v[i]);
-    }
-    if (x.residual != nullptr) {
-        const bool whole = x.residual_is_whole;
-        if (x.residual_type == GROUPED_F32) {
-            grouped_add((const float *)x.residual + from, left, whole, v);
-        } else if (x.residual_type == GROUPED_F16) {
-            grouped_add((const __half *)x.residual + from, left, whole, v);
-        } else {
-            grouped_add((const __nv_bfloat16 *)x.residual + from, left, whole, v);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) v[i] *= x.c_inverse;
-    if (x.c_type == GROUPED_F32) grouped_put((float *)x.c + to, left, x.c_is_whole, v);
-    if (x.c_type == GROUPED_F16) grouped_put((__half *)x.c + to, left, x.c_is_whole, v);
-    if (x.c_type == GROUPED_BF16) grouped_put((__nv_bfloat16 *)x.c + to, left, x.c_is_whole, v);
-    if (x.c_type == GROUPED_E4M3) grouped_put((e4m3 *)x.c + to, left, x.c_is_whole, v);
-    if (x.c_type == GROUPED_S8) grouped_put((s8 *)x.c + to, left, x.c_is_whole, v);
+    for (int i = 0; i < COUNT; i++) v[0][i] = sum[i];
+    grouped_finish(x, of, row_scale, residual, row, row + 1, column, v);
 }

@@ -122,23 +122,69 @@ __device__ inline void grouped_store_plain(const grouped_arguments &x, int row, 
     }
 }
 
-// Does what follows the product, and stores the 64 rows of a consumer: 32 columns at a time through
-// shared memory, so that a lane has four neighbours, and eight lanes a row. `down` is the first row
-// of the thread in it. The loop is not unrolled: what follows a product is long.
+// Brings the residual of a consumer's 64 rows to the L2 cache, which takes less time than the
+// product of the tile.
+template <int N>
+__device__ inline void grouped_prefetch_residual(const grouped_arguments &x,
+                                                 const hopper_work &work, int consumer, int end) {
+    enum { LINE = 128, LANES = WARPGROUP / CONSUMER_ROWS };
+    const int thread = threadIdx.x % WARPGROUP, size = x.residual_type == GROUPED_F32 ? 4 : 2;
+    const long long row = work.row + consumer * CONSUMER_ROWS + thread / LANES;
+    if (x.residual == nullptr || row >= end) return;
+    const char *from = (const char *)x.residual + (row * x.ld_residual + work.column) * size;
+    const int bytes = min(N, x.n - work.column) * size;
+#pragma unroll 1
+    for (int at = thread % LANES * LINE; at < bytes; at += LANES * LINE) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from + at)));
+    }
+}
+
+// Puts a thread's sums of a chunk of 32 columns into shared memory: those of its rows `down` and
+// `down` + 8. Registers have no index, so it finds the chunk among COUNT by branches.
+template <int N, int COUNT = N / WARP, int FIRST = 0>
+__device__ inline void grouped_put_chunk(float (*part)[HOPPER_PITCH], int down, int chunk,
+                                         const float (&sum)[N / 2]) {
+    if constexpr (COUNT > 1) {
+        if (chunk < FIRST + COUNT / 2) {
+            grouped_put_chunk<N, COUNT / 2, FIRST>(part, down, chunk, sum);
+        } else {
+            grouped_put_chunk<N, COUNT - COUNT / 2, FIRST + COUNT / 2>(part, down, chunk, sum);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < 8; j++) { // pairs of neighbours of the thread
+            const int at = FIRST * 16 + j * 2;
+            *(float2 *)&part[down + j % 2 * 8][j / 2 * 8 + threadIdx.x % 4 * 2] = {sum[at],
+                                                                                   sum[at + 1]};
+        }
+    }
+}
+
+// The epilogue of the 64 rows of a consumer: 32 columns at a time through shared memory, so that a
+// lane has four neighbours of four rows, and eight lanes a row. A warp keeps to the 16 rows that
+// wgmma gives it, so no warp waits for another. `down` is the first row of the thread in the sums.
+// The residual, scales and bias of a chunk are loaded while the one before is computed. The loop is
+// not unrolled, because an epilogue is long.
 template <int N, grouped_defect DEFECT>
 __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*part)[HOPPER_PITCH],
                                           const hopper_work &work, int consumer, int end, int down,
                                           const float (&sum)[N / 2]) {
-    enum { ACROSS = WARP / 4, ROWS_AT_ONCE = WARPGROUP / ACROSS };
-    const int thread = threadIdx.x % WARPGROUP, inner = thread % ACROSS * 4;
-    const int first = work.row + consumer * CONSUMER_ROWS;
+    enum { ACROSS = WARP / 4, STEP = WARP / ACROSS, WARP_ROWS = 16, ROWS = WARP_ROWS / STEP };
+    const int lane = threadIdx.x % WARP, inner = lane % ACROSS * 4;
+    const int above = threadIdx.x % WARPGROUP / WARP * WARP_ROWS + lane / ACROSS;
+    const int first = work.row + consumer * CONSUMER_ROWS, row = first + above;
     if (grouped_is_plain(x)) {
         grouped_store_plain<N>(x, first + down, end, work.column, sum);
         return;
     }
+    grouped_columns<4> next_of(x, work.matrix, work.column + inner);
+    grouped_residual<ROWS, 4, STEP> next_residual;
+    next_residual.load(x, row, end, work.column + inner);
+    float row_scales[ROWS];
+    grouped_row_scales<STEP>(x, row, end, row_scales);
 #pragma unroll 1
     for (int chunk = 0; chunk < N / WARP; chunk++) {
-        const int column = work.column + chunk * WARP + inner;
+        const int column = work.column + chunk * WARP + inner, next = column + WARP;
         if (work.column + chunk * WARP >= x.n) break;
 #pragma unroll
         for (int i = 0; i < N / WARP; i++) {
@@ -146,21 +192,25 @@ __device__ inline void grouped_finish_all(const grouped_arguments &x, float (*pa
 #pragma unroll
             for (int j = 0; j < 8; j++) { // pairs of neighbours of the thread
                 const int at = i * 16 + j * 2;
-                *(float2 *)&part[down + j % 2 * 8][j / 2 * 8 + threadIdx.x % 4 * 2] = {sum[at],
-                                                                                       sum[at + 1]};
+                *(float2 *)&part[down + j % 2 * 8][j / 2 * 8 + lane % 4 * 2] = {sum[at],
+                                                                                sum[at + 1]};
             }
         }
-        named_barrier(STORE + consumer, WARPGROUP);
-        if (column < x.n) {
-            const grouped_columns<4> of(
-                x, work.matrix, DEFECT == GROUPED_LOST_SCALE ? work.column + inner : column);
-#pragma unroll 1
-            for (int r = thread / ACROSS; r < CONSUMER_ROWS && first + r < end; r += ROWS_AT_ONCE) {
-                const float4 at = *(const float4 *)&part[r][inner];
-                grouped_finish<4>(x, of, first + r, column, {at.x, at.y, at.z, at.w});
-            }
+        __syncwarp();
+        float v[ROWS][4];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float4 at = *(const float4 *)&part[above + r * STEP][inner];
+            v[r][0] = at.x, v[r][1] = at.y, v[r][2] = at.z, v[r][3] = at.w;
         }
-        named_barrier(STORE + consumer, WARPGROUP);
+        __syncwarp(); // all lanes have read
+        const auto of = next_of;
+        const auto residual = next_residual;
+        if (chunk + 1 < N / WARP) {
+            if (DEFECT != GROUPED_LOST_SCALE) next_of = {x, work.matrix, next};
+            next_residual.load(x, row, end, next);
+        }
+        if (column < x.n) grouped_finish(x, of, row_scales, residual, row, end, column, v);
     }
 }
 
@@ -183,6 +233,7 @@ __device__ inline void grouped_consume(const grouped_arguments &x, hopper_shared
     for (int i = blockIdx.x; walk.find(x, i, TILE_M, ceil_div(x.n, N)); i += gridDim.x) {
         const hopper_work work = grouped_work_of<T>(x, walk, i, N);
         const int end = DEFECT == GROUPED_OVER_END ? x.m : walk.end;
+        grouped_prefetch_residual<N>(x, work, consumer, end);
         if constexpr (sizeof(T) == 1) {
             grouped_multiply_bytes<N, DEFECT>(s, consumer, work.tiles, ring, sum, hopper_release);
         } else {

@@ -91,6 +91,7 @@ __device__ inline void grouped_pair_consume(const grouped_arguments &x, hopper_s
     for (int i = blockIdx.x / PAIR; walk.find(x, i, PAIR * TILE_M, ceil_div(x.n, N));
          i += gridDim.x / PAIR) {
         const hopper_work work = grouped_pair_work_of<N>(x, walk, i);
+        grouped_prefetch_residual<N>(x, work, consumer, walk.end);
         grouped_multiply_bytes<N, DEFECT>(s, consumer, work.tiles, ring, sum, [](uint64_t *empty) {
             const int block = threadIdx.x % WARPGROUP;
             if (block < PAIR) barrier_arrive_at(empty, block);

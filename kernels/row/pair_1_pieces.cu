@@ -6,7 +6,7 @@
 // Owner: block (b, r) owns rows r, r + gridDim.y, ...; thread t of it owns the pieces b blockDim.x
 // + t, and those gridDim.x * blockDim.x further on. out may be in or with.
 // Bound by: memory. Requires: any grid and block; any alignment.
-#include "row.cuh"
+#include "pair.cuh"
 
 template <typename T, typename COMBINE>
 __device__ inline void pair(const pair_arguments &x, COMBINE combine) {
@@ -31,14 +31,6 @@ __device__ inline void pair(const pair_arguments &x, COMBINE combine) {
         }
     }
 }
-
-// Where exp(-in) overflows, the quotient is -0, which is the limit.
-struct swiglu {
-    __device__ float operator()(float a, float b) const { return a / (1 + expf(-a)) * b; }
-};
-struct add {
-    __device__ float operator()(float a, float b) const { return a + b; }
-};
 
 #define PAIR(operation)                                                                            \
     extern "C" __global__ void operation##_f32(pair_arguments x) {                                 \

@@ -10,11 +10,11 @@
 TestSuite(pair, .fini = test_end);
 
 static void run(struct row_stage *stage, enum kn_pair_kind kind, enum kn_type type,
-                enum kn_distribution distribution, size_t rows, size_t columns, size_t skew,
-                bool in_place) {
-    struct row_matrix in = row_matrix_make(type, rows, columns, 3, skew);
-    struct row_matrix with = row_matrix_make(type, rows, columns, 2, skew / 2);
-    struct row_matrix out = row_matrix_make(type, rows, columns, 1, skew / 3);
+                enum kn_distribution distribution, size_t rows, size_t columns, size_t gap,
+                size_t skew, bool in_place) {
+    struct row_matrix in = row_matrix_make(type, rows, columns, 3 * gap, skew);
+    struct row_matrix with = row_matrix_make(type, rows, columns, 2 * gap, skew / 2);
+    struct row_matrix out = row_matrix_make(type, rows, columns, gap, skew / 3);
     struct row_matrix *target = in_place ? &with : &out;
     double *oracle = malloc(rows * columns * sizeof *oracle);
     cr_assert(oracle != NULL);
@@ -51,10 +51,14 @@ Test(pair, both_kinds_are_their_definitions) {
     for (enum kn_pair_kind kind = 0; kind <= KN_ADD; kind++) {
         for (enum kn_type type = 0; type < KN_TYPES; type++) {
             for (enum kn_distribution d = 0; d < KN_DISTRIBUTIONS; d++) {
-                run(&stage, kind, type, d, 3, 61, d, d % 2 == 0);
+                run(&stage, kind, type, d, 3, 61, 1, d, d % 2 == 0);
             }
-            run(&stage, kind, type, KN_NORMAL, 1, 1, 1, false);
-            run(&stage, kind, type, KN_NORMAL, 2, 9001, 0, false);
+            run(&stage, kind, type, KN_NORMAL, 1, 1, 1, 1, false);
+            run(&stage, kind, type, KN_NORMAL, 2, 9001, 1, 0, false);
+            /* Without gaps, whole and with every kind of end. */
+            run(&stage, kind, type, KN_NORMAL, 70, 264, 0, 0, false);
+            run(&stage, kind, type, KN_NORMAL, 70, 263, 0, 0, true);
+            run(&stage, kind, type, KN_NORMAL, 7, 129, 0, 5, false);
         }
     }
     row_stage_end(&stage);

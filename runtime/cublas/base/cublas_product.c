@@ -53,6 +53,10 @@ static int product_sum_type(int compute) {
     return -1;
 }
 
+bool cublas_is_compute(int compute) {
+    return product_sum_type(compute) != -1;
+}
+
 const struct cublas_numbers *cublas_numbers_find(int a_type, int b_type, int c_type, int compute) {
     const int sum_type = product_sum_type(compute);
     for (int i = 0; i < NUMBERS; i++) {

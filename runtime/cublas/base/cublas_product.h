@@ -32,6 +32,8 @@ struct cublas_numbers {
 };
 
 /* The row of these types for a cublasComputeType_t; NULL: there is none. */
+/* Whether it is a cublasComputeType_t. */
+bool cublas_is_compute(int compute);
 const struct cublas_numbers *cublas_numbers_find(int a_type, int b_type, int c_type, int compute);
 /* The row of numbers that are all of one type, computed in that type or in float. */
 const struct cublas_numbers *cublas_numbers_of(int type);

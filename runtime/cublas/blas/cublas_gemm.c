@@ -26,7 +26,8 @@ static cublasStatus_t gemm_check(const struct cublas_handle *handle, const struc
                        cublas_is_size(g->batch) &&
                        cublas_is_leading(g->lda, g->op_a == CUBLAS_OP_N ? g->m : g->k) &&
                        cublas_is_leading(g->ldb, g->op_b == CUBLAS_OP_N ? g->k : g->n) &&
-                       cublas_is_leading(g->ldc, g->m) && g->alpha != NULL && g->beta != NULL;
+                       cublas_is_leading(g->ldc, g->m) && g->alpha != NULL && g->beta != NULL &&
+                       cublas_is_compute(g->compute);
     return valid ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 

@@ -33,10 +33,17 @@ static bool vector_is_computed(const struct vector *v) {
            (v->compute == v->type || v->compute == (is_double ? CUDA_R_64F : CUDA_R_32F));
 }
 
+/* alpha has the type of the vectors, but is a float if they are halves. */
+static bool vector_has_alpha(const struct vector *v) {
+    const struct cublas_numbers *numbers = cublas_numbers_of(v->type);
+    return numbers != NULL && v->alpha_type == numbers->scale_type;
+}
+
 static cublasStatus_t vector_refuse(const struct vector *v) {
     char why[120];
-    snprintf(why, sizeof why, "vectors of types %d and %d computed in type %d", v->type, v->y_type,
-             v->compute);
+    snprintf(why, sizeof why,
+             "vectors of types %d and %d computed in type %d with alpha of type %d", v->type,
+             v->y_type, v->compute, v->alpha_type);
     return cublas_refuse(v->name, why);
 }
 
@@ -51,7 +58,7 @@ static cublasStatus_t vector_sum(struct cublas_handle *handle, enum vector_form 
     const size_t bytes = cublas_type_bytes(v->type);
     const bool is_copy = form == VECTOR_COPY, is_scal = form == VECTOR_SCAL;
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    if (!vector_is_computed(v)) return vector_refuse(v);
+    if (!vector_is_computed(v) || (!is_copy && !vector_has_alpha(v))) return vector_refuse(v);
     if (v->alpha == NULL && !is_copy) return CUBLAS_STATUS_INVALID_VALUE;
     if (v->n <= 0 || (is_scal && v->incx <= 0)) return CUBLAS_STATUS_SUCCESS;
     struct blas_product sum = {.a = cublas_column(v->x, v->n, v->incx, bytes),

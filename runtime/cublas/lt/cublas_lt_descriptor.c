@@ -86,7 +86,8 @@ static cublasStatus_t descriptor_get(const void *descriptor, const struct lt_att
 /* What begins as value, in the program's memory. */
 static cublasStatus_t descriptor_init(void *descriptor, size_t room, const void *value,
                                       size_t bytes) {
-    if (descriptor == NULL || room < bytes) return CUBLAS_STATUS_INVALID_VALUE;
+    if (descriptor == NULL) return CUBLAS_STATUS_INVALID_VALUE;
+    if (room < bytes) return CUBLAS_STATUS_ALLOC_FAILED;
     memset(descriptor, 0, room);
     memcpy(descriptor, value, bytes);
     return CUBLAS_STATUS_SUCCESS;

@@ -215,9 +215,6 @@ Test(cublas_matrix, arguments_are_checked) {
     STATUS(
         test_cublas("cublasSgemv_v2")(test_handle, 0, 2, 2, &one, &one, 1, &one, 1, &one, &to, 1),
         INVALID_VALUE);
-    STATUS(
-        test_cublas("cublasSgemv_v2")(test_handle, 0, 2, 2, &one, &one, 2, &one, 0, &one, &to, 1),
-        INVALID_VALUE);
     STATUS(test_cublas("cublasSger_v2")(test_handle, 2, 2, &one, &one, 1, &one, 1, &to, 1),
            INVALID_VALUE);
     STATUS(
@@ -225,4 +222,8 @@ Test(cublas_matrix, arguments_are_checked) {
         INVALID_VALUE);
     STATUS(test_cublas("cublasSsyrk_v2")(test_handle, 3, 0, 2, 2, &one, &one, 2, &one, &to, 2),
            INVALID_VALUE);
+    test_ours_only("to refuse an increment of 0");
+    STATUS(
+        test_cublas("cublasSgemv_v2")(test_handle, 0, 2, 2, &one, &one, 2, &one, 0, &one, &to, 1),
+        INVALID_VALUE);
 }

@@ -184,13 +184,20 @@ Test(cublas_vector, an_empty_vector_has_the_results_of_nothing) {
     cr_assert(index == 0);
 }
 
+/* An infinite number decides, also beside NaN. */
 Test(cublas_vector, norms_neither_overflow_nor_lose_what_is_not_finite) {
-    static const double cases[][4] = {{3e30, 4e30, 0, 5e30},      {3e-30, 4e-30, 0, 5e-30},
-                                      {1, INFINITY, 2, INFINITY}, {0, NAN, 0, NAN},
-                                      {INFINITY, NAN, 0, NAN},    {0, 0, 0, 0},
+    static const double cases[][4] = {{3e30, 4e30, 0, 5e30},
+                                      {3e-30, 4e-30, 0, 5e-30},
+                                      {1, INFINITY, 2, INFINITY},
+                                      {0, NAN, 0, NAN},
+                                      {2, NAN, -3, NAN},
+                                      {INFINITY, NAN, 0, INFINITY},
+                                      {NAN, 0, -INFINITY, INFINITY},
+                                      {0, 0, 0, 0},
                                       {3e300, -4e300, 0, 5e300}};
+    enum { CASES = sizeof cases / sizeof cases[0] };
     const int mode = CUBLAS_POINTER_MODE_HOST;
-    for (int i = 0; i < 7 * 2; i++) {
+    for (int i = 0; i < CASES * 2; i++) {
         const double *row = cases[i / 2];
         const bool is_double = i % 2 != 0;
         struct test_vector x = test_vector_draw(is_double ? CUDA_R_64F : CUDA_R_32F, 3, 1);
@@ -206,16 +213,15 @@ Test(cublas_vector, norms_neither_overflow_nor_lose_what_is_not_finite) {
     }
 }
 
-Test(cublas_vector, halves_with_scalars_of_either_type) {
+Test(cublas_vector, halves_with_scalars_in_float) {
     for (int type = CUDA_R_16F; type <= CUDA_R_16BF; type += CUDA_R_16BF - CUDA_R_16F) {
-        for (int i = 0; i < 4; i++) {
-            const int mode = i % 2, alpha_type = i / 2 == 0 ? CUDA_R_32F : type;
+        for (int mode = 0; mode < 2; mode++) {
             struct test_vector x = test_vector_draw(type, N, 1), y = test_vector_draw(type, N, 2);
             const struct test_number by = {3, 0};
-            const void *alpha = test_scalar(mode, alpha_type, by);
+            const void *alpha = test_scalar(mode, CUDA_R_32F, by);
             double dot = 0;
             test_set_pointer_mode(mode);
-            OK(test_cublas("cublasAxpyEx")(test_handle, N, alpha, alpha_type,
+            OK(test_cublas("cublasAxpyEx")(test_handle, N, alpha, CUDA_R_32F,
                                            test_vector_address(&x), type, 1,
                                            test_vector_address(&y), type, 2, CUDA_R_32F));
             for (int j = 0; j < N; j++) {
@@ -223,7 +229,7 @@ Test(cublas_vector, halves_with_scalars_of_either_type) {
                          test_plus(test_times(by, test_vector_get(&x, j)), test_vector_get(&y, j)));
             }
             test_vector_check(&y, "AxpyEx");
-            OK(test_cublas("cublasScalEx_64")(test_handle, (long)N, alpha, alpha_type,
+            OK(test_cublas("cublasScalEx_64")(test_handle, (long)N, alpha, CUDA_R_32F,
                                               test_vector_address(&x), type, 1L, CUDA_R_32F));
             for (int j = 0; j < N; j++) {
                 test_set(&x.numbers, test_vector_at(&x, j), test_times(by, test_vector_get(&x, j)));
@@ -243,6 +249,10 @@ Test(cublas_vector, halves_with_scalars_of_either_type) {
         }
         test_free();
     }
+    const uint16_t half = 0x3c00;
+    STATUS(test_cublas("cublasAxpyEx")(test_handle, 1, &half, CUDA_R_16F, NULL, CUDA_R_16F, 1, NULL,
+                                       CUDA_R_16F, 1, CUDA_R_32F),
+           NOT_SUPPORTED);
     STATUS(test_cublas("cublasDotEx")(test_handle, 1, NULL, CUDA_R_16F, 1, NULL, CUDA_R_32F, 1,
                                       NULL, CUDA_R_32F, CUDA_R_32F),
            NOT_SUPPORTED);
@@ -252,7 +262,8 @@ Test(cublas_vector, arguments_are_checked) {
     const float one = 1;
     float to = 0;
     STATUS(test_cublas("cublasSaxpy_v2")(NULL, 1, &one, NULL, 1, NULL, 1), NOT_INITIALIZED);
+    STATUS(test_cublas("cublasSnrm2_v2")(NULL, 1, &one, 1, &to), NOT_INITIALIZED);
+    test_ours_only("to survive NULL in place of a number");
     STATUS(test_cublas("cublasSaxpy_v2")(test_handle, 1, NULL, NULL, 1, NULL, 1), INVALID_VALUE);
     STATUS(test_cublas("cublasSdot_v2")(test_handle, 1, &one, 1, &one, 1, NULL), INVALID_VALUE);
-    STATUS(test_cublas("cublasSnrm2_v2")(NULL, 1, &one, 1, &to), NOT_INITIALIZED);
 }

@@ -18,6 +18,7 @@ static void *test_library_13;
 static unsigned test_random = 1;
 static struct test_numbers test_made[256];
 static size_t test_made_count;
+static int test_computed, test_refused; /* by other libraries */
 
 void *test_cublas_open(const char *name) {
     char own[PATH_MAX], path[PATH_MAX + 64];
@@ -31,6 +32,24 @@ void *test_cublas_open(const char *name) {
     void *library = dlopen(path, RTLD_NOW);
     cr_assert(library != NULL, "%s", dlerror());
     return library;
+}
+
+bool test_is_other(void) {
+    return getenv("TOLLENS_CUBLAS_FOLDER") != NULL;
+}
+
+bool test_is_computed(int status) {
+    const bool is_refused = test_is_other() && status == CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!is_refused) OK(status);
+    *(is_refused ? &test_refused : &test_computed) += 1;
+    return !is_refused;
+}
+
+void test_ours_only(const char *promise) {
+    if (!test_is_other()) return;
+    fprintf(stderr, "not of the libraries in TOLLENS_CUBLAS_FOLDER: only ours promise %s\n",
+            promise);
+    cr_skip_test("only our libraries promise %s", promise);
 }
 
 test_function test_cublas_find(void *library, const char *name) {
@@ -64,6 +83,11 @@ void test_free(void) {
 void test_cublas_end(void) {
     test_free();
     if (test_handle != NULL) OK(test_cublas("cublasDestroy_v2")(test_handle));
+    if (test_refused > 0) {
+        fprintf(stderr, "%d problems were computed, and %d refused as not supported\n",
+                test_computed, test_refused);
+        cr_assert(test_computed > 0);
+    }
     test_end();
 }
 

@@ -17,6 +17,13 @@ extern void *test_handle;
 /* Opens a library by its name, and finds a function of it; both must be there. All functions take
  * integers and pointers only, which are passed alike with and without a prototype. */
 void *test_cublas_open(const char *name);
+/* Whether TOLLENS_CUBLAS_FOLDER names other libraries. They may refuse problems that ours compute:
+ * test_is_computed counts those; test_cublas_end prints how many, and fails if there was no other.
+ * test_ours_only ends a test of other libraries here, and prints what they need not keep. */
+bool test_is_other(void);
+bool test_is_computed(int status);
+void test_ours_only(const char *promise);
+
 typedef int (*test_function)(void *, ...);
 test_function test_cublas_find(void *library, const char *name);
 /* A function of libcublas.so.13. */

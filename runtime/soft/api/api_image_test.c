@@ -95,50 +95,123 @@ Test(api_image, fat_binaries_are_linked) {
     free(image);
 }
 
+/* Loads an image on a device of a compute capability, in a process of its own, since options are
+ * read once a process. Returns its exit status: 0 if the result is the expected one, and the text
+ * is in the log. */
+static int load_on(const char *compute, const char *image, CUresult expected, const char *text) {
+    int status = -1;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        char log[700] = "", info[700] = "";
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                                  CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                                  CU_JIT_LOG_VERBOSE};
+        void *values[] = {log, (void *)sizeof log, info, (void *)sizeof info, (void *)1};
+        CUmodule module = NULL;
+        CUcontext context = NULL;
+        setenv("TOLLENS_SOFT_COMPUTE", compute, 1);
+        if (cuInit(0) != CUDA_SUCCESS) _exit(1);
+        if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) _exit(1);
+        if (cuCtxSetCurrent(context) != CUDA_SUCCESS) _exit(1);
+        if (cuModuleLoadDataEx(&module, image, 5, options, values) != expected) _exit(2);
+        const char *found = expected == CUDA_SUCCESS ? info : log;
+        if (strstr(found, text) == NULL) {
+            fprintf(stderr, "%s\n", found);
+            _exit(3);
+        }
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
 /* The text with the newest target that the device has; its own is compute_75. */
 Test(api_image, the_best_text_for_the_device_is_taken) {
     static const struct {
-        const char *compute, *target;
+        const char *compute, *text;
         CUresult result;
-    } cases[] = {{"90", ".target sm_80", CUDA_SUCCESS},
-                 {"121", ".target sm_120", CUDA_SUCCESS},
-                 {"110", ".target sm_80", CUDA_SUCCESS},
-                 {"86", ".target sm_80", CUDA_SUCCESS},
-                 {"75", ".target sm_75", CUDA_SUCCESS},
+    } cases[] = {{"90", "sm_80", CUDA_SUCCESS},
+                 {"121", "sm_120", CUDA_SUCCESS},
+                 {"110", "sm_80", CUDA_SUCCESS},
+                 {"86", "sm_80", CUDA_SUCCESS},
+                 {"75", "sm_75", CUDA_SUCCESS},
                  {"70", "compute capability 7.0", CUDA_ERROR_NO_BINARY_FOR_GPU}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        /* The options are read once a process. */
-        fflush(NULL);
-        pid_t child = fork();
-        if (child == 0) {
-            char log[700] = "";
-            CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-                                      CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-                                      CU_JIT_LOG_VERBOSE};
-            char info[700] = "";
-            void *values[] = {log, (void *)sizeof log, info, (void *)sizeof info, (void *)1};
-            CUmodule module = NULL;
-            CUcontext context = NULL;
-            setenv("TOLLENS_SOFT_COMPUTE", cases[i].compute, 1);
-            if (cuInit(0) != CUDA_SUCCESS) _exit(1);
-            if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) _exit(1);
-            if (cuCtxSetCurrent(context) != CUDA_SUCCESS) _exit(1);
-            const char *name = cases[i].result == CUDA_SUCCESS ? "plain.fatbin" : "newer.fatbin";
-            const CUresult result =
-                cuModuleLoadDataEx(&module, image_of(name, NULL), 5, options, values);
-            const char *expected = cases[i].target + (cases[i].result == CUDA_SUCCESS ? 8 : 0);
-            const char *text = cases[i].result == CUDA_SUCCESS ? info : log;
-            if (result != cases[i].result) _exit(2);
-            if (strstr(text, expected) == NULL) {
-                fprintf(stderr, "%s\n", text);
-                _exit(3);
-            }
-            _exit(0);
-        }
-        int status = -1;
-        waitpid(child, &status, 0);
+        char *image =
+            image_of(cases[i].result == CUDA_SUCCESS ? "plain.fatbin" : "newer.fatbin", NULL);
+        const int status = load_on(cases[i].compute, image, cases[i].result, cases[i].text);
         cr_assert(status == 0, "compute capability %s: %x", cases[i].compute, (unsigned)status);
+        free(image);
     }
+}
+
+/* Makes machine code for a device of all PTX below compute_120. */
+static void leave_newest_ptx(char *image, unsigned architecture) {
+    enum { CONTAINER_BYTES = 16, PTX = 1, MACHINE = 2 };
+    uint64_t bytes;
+    memcpy(&bytes, image + 8, sizeof bytes);
+    char *end = image + CONTAINER_BYTES + bytes;
+    for (char *entry = image + CONTAINER_BYTES; entry < end;) {
+        uint32_t sizes[2], of;
+        memcpy(sizes, entry + 4, sizeof sizes);
+        memcpy(&of, entry + 28, sizeof of);
+        if (entry[0] == PTX && of < 120) {
+            entry[0] = MACHINE;
+            memcpy(entry + 28, &architecture, sizeof architecture);
+        }
+        entry += sizes[0] + sizes[1];
+    }
+}
+
+/* As in wheels: machine code for many devices, PTX for the newest alone. The file itself has
+ * machine code for sm_75 and sm_80. */
+Test(api_image, newer_ptx_stands_in_for_machine_code_that_the_device_would_run) {
+    static const struct {
+        const char *compute, *text;
+        CUresult result;
+        unsigned machine;
+    } cases[] = {{"90", "sm_120", CUDA_SUCCESS, 90},
+                 {"90", "compute capability 9.0", CUDA_ERROR_NO_BINARY_FOR_GPU, 89},
+                 {"89", "sm_120", CUDA_SUCCESS, 86},
+                 {"70", "compute capability 7.0", CUDA_ERROR_NO_BINARY_FOR_GPU, 90},
+                 {"120", "sm_120", CUDA_SUCCESS, 89}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *image = image_of("plain.fatbin", NULL);
+        leave_newest_ptx(image, cases[i].machine);
+        const int status = load_on(cases[i].compute, image, cases[i].result, cases[i].text);
+        cr_assert(status == 0, "%s, machine code for %u: %x", cases[i].compute, cases[i].machine,
+                  (unsigned)status);
+        free(image);
+    }
+}
+
+/* A library keeps what stands in, and so does a link; the kernel's attribute tells its target. */
+Test(api_image, what_stands_in_runs_from_libraries_and_links_as_well) {
+    CUlibrary library = NULL;
+    CUlinkState state = NULL;
+    CUmodule module = NULL;
+    CUfunction twice = NULL;
+    void *linked = NULL;
+    size_t bytes = 0;
+    int version = 0;
+    api_context(0);
+    char *image = image_of("plain.fatbin", &bytes);
+    leave_newest_ptx(image, 90);
+    OK(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetModule(&module, library));
+    run(module);
+    OK(cuModuleGetFunction(&twice, module, "twice"));
+    OK(cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, twice));
+    cr_assert_eq(version, 120);
+    OK(cuLibraryUnload(library));
+    OK(cuLinkCreate_v2(0, NULL, NULL, &state));
+    OK(cuLinkAddData_v2(state, CU_JIT_INPUT_FATBINARY, image, bytes, "plain", 0, NULL, NULL));
+    OK(cuLinkComplete(state, &linked, &bytes));
+    OK(cuModuleLoadData(&module, linked));
+    run(module);
+    OK(cuLinkDestroy(state));
+    free(image);
 }
 
 static const char *refused(const char *name, CUresult expected) {

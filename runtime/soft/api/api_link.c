@@ -81,7 +81,8 @@ static CUresult link_keep(struct link *link, const struct soft_source *source) {
                                                         .text = copy,
                                                         .length = source->length,
                                                         .linked = true,
-                                                        .is_compiled = source->is_compiled};
+                                                        .is_compiled = source->is_compiled,
+                                                        .stands_in = source->stands_in};
     return CUDA_SUCCESS;
 }
 
@@ -95,7 +96,7 @@ static CUresult link_check(const struct link *link, const struct soft_source *so
     diagnostic->name = source->name;
     diagnostic->text = source->text;
     diagnostic->length = source->length;
-    diagnostic->takes_newer = source->is_compiled;
+    diagnostic->takes_newer = source->is_compiled || source->stands_in;
     CUresult result = CUDA_SUCCESS;
     if (!ptx_read(diagnostic, &arena, &alone, &ptx)) {
         result = (CUresult)diagnostic->result;
@@ -106,14 +107,18 @@ static CUresult link_check(const struct link *link, const struct soft_source *so
     return result;
 }
 
-static CUresult add_text(struct link *link, const char *text, size_t length, const char *name) {
+static CUresult add_text(struct link *link, const char *text, size_t length, const char *name,
+                         bool stands_in) {
     /* The size may include a NUL after the text. */
     const struct soft_source source = {.text = text, .length = strnlen(text, length)};
     char *copy = calloc(1, source.length + 1);
     if (copy == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(copy, source.text, source.length);
-    const struct soft_source own = {
-        .name = name, .text = copy, .length = source.length, .is_compiled = link->is_toolchain};
+    const struct soft_source own = {.name = name,
+                                    .text = copy,
+                                    .length = source.length,
+                                    .is_compiled = link->is_toolchain,
+                                    .stands_in = stands_in};
     CUresult result = link_check(link, &own);
     if (result == CUDA_SUCCESS) result = link_keep(link, &own);
     free(copy);
@@ -150,8 +155,9 @@ static int link_add_object(void *data, const char *member, const void *image, si
     char says[SOFT_FATBIN_SAYS], name[512];
     size_t length = 0;
     int result = CUDA_SUCCESS;
-    char *text =
-        soft_fatbin_ptx(image, bytes, soft_options()->compute_capability, &length, &result, says);
+    bool stands_in = false;
+    char *text = soft_fatbin_ptx(image, bytes, soft_options()->compute_capability, &length, &result,
+                                 &stands_in, says);
     objects->found++;
     objects->is_device_runtime |= strcmp(member, SOFT_DEVICE_RUNTIME_MEMBER) == 0;
     if (text != NULL) {
@@ -159,7 +165,7 @@ static int link_add_object(void *data, const char *member, const void *image, si
         snprintf(name, sizeof name, member[0] != '\0' ? "%s(%s)" : "%s", file, member);
         result = length > 0 && soft_container_is(text)
                      ? (int)add_container(objects->link, text, length)
-                     : (int)add_text(objects->link, text, length, name);
+                     : (int)add_text(objects->link, text, length, name, stands_in);
         objects->added++;
         free(text);
     } else if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
@@ -185,7 +191,7 @@ static CUresult add_objects(struct link *link, const void *data, size_t bytes, c
     }
     if (result != CUDA_SUCCESS || objects.added > 0) return result;
     if (objects.is_device_runtime) {
-        return add_text(link, soft_device_runtime, strlen(soft_device_runtime), name);
+        return add_text(link, soft_device_runtime, strlen(soft_device_runtime), name, false);
     }
     if (objects.found == 0) {
         snprintf(says, sizeof says, "the object or library has no device code\n");
@@ -217,7 +223,7 @@ static CUresult add_binary(struct link *link, const void *data, size_t bytes, co
     CUresult result = soft_image_sources(data, &jit, &sources, &count);
     if (result == CUDA_SUCCESS) {
         for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
-            result = add_text(link, sources[i].text, sources[i].length, name);
+            result = add_text(link, sources[i].text, sources[i].length, name, sources[i].stands_in);
         }
     }
     free(sources);
@@ -228,7 +234,7 @@ static CUresult link_add(struct link *link, CUjitInputType type, const void *dat
                          const char *name) {
     switch (type) {
     case CU_JIT_INPUT_PTX:
-        return add_text(link, data, bytes, name);
+        return add_text(link, data, bytes, name, false);
     case CU_JIT_INPUT_CUBIN:
     case CU_JIT_INPUT_FATBINARY:
     case CU_JIT_INPUT_OBJECT:

@@ -15,7 +15,7 @@ static const unsigned char ident[EI_NIDENT] = {0x7f,       'E',  'L', 'F', ELFCL
                                                EV_CURRENT, 0x33, 7,   't', 'o',        'l',
                                                'l',        'e',  'n', 's'};
 static const char names[] = "\0.tollens.ptx\0.shstrtab";
-enum { NAME_PTX = 1, NAME_NAMES = 14, MACHINE_CUDA = 190, LINKED = 1 };
+enum { NAME_PTX = 1, NAME_NAMES = 14, MACHINE_CUDA = 190, LINKED = 1, STANDS_IN = 2 };
 _Static_assert(sizeof names == NAME_NAMES + sizeof ".shstrtab", "the offsets of the names");
 
 bool soft_container_is(const void *image) {
@@ -45,7 +45,8 @@ static Elf64_Shdr container_section(const struct soft_source *source, uint64_t o
                         .sh_type = SHT_PROGBITS,
                         .sh_offset = offset,
                         .sh_size = source->length + 1,
-                        .sh_info = source->linked ? LINKED : 0,
+                        .sh_info =
+                            (source->linked ? LINKED : 0) | (source->stands_in ? STANDS_IN : 0),
                         .sh_addralign = 1};
 }
 
@@ -114,7 +115,8 @@ struct soft_source *soft_container_sources(const void *image, size_t most, unsig
         sources[i] = (struct soft_source){.text = bytes + section.sh_offset,
                                           .length = length,
                                           .linked = (section.sh_info & LINKED) != 0,
-                                          .is_compiled = true};
+                                          .is_compiled = true,
+                                          .stands_in = (section.sh_info & STANDS_IN) != 0};
     }
     *count = texts;
     return sources;

@@ -264,12 +264,47 @@ static bool fatbin_best(struct walk walk, unsigned limit, struct entry *best, st
     return !damaged;
 }
 
+/* Whether a GPU of a capability runs some of the machine code: that of its major version up to its
+ * minor one. Source: CUDA C++ Programming Guide, "Binary Compatibility". */
+static bool fatbin_serves(const struct held *held, int capability) {
+    for (int a = capability / 10 * 10; a <= capability; a++) {
+        if (held->machine[a]) return true;
+    }
+    return false;
+}
+
+/* The PTX for the lowest architecture above a capability, which stands in for machine code. NULL:
+ * there is none, it is for one device alone, or *result and says tell why it cannot be read. */
+static char *fatbin_stand_in(struct walk walk, int capability, size_t *length, int *result,
+                             char says[SOFT_FATBIN_SAYS]) {
+    struct entry entry, least = {.architecture = ARCHITECTURES};
+    bool damaged = false;
+    while (fatbin_next(&walk, &entry, &damaged)) {
+        if (entry.kind != KIND_PTX || entry.architecture <= (unsigned)capability) continue;
+        if (entry.architecture < least.architecture) least = entry;
+    }
+    if (least.payload == NULL) return NULL;
+    char *text = fatbin_text_of(&least, length, result, says);
+    if (text == NULL) return NULL;
+    /* At the highest number a suffix fits no more. */
+    if (!fatbin_text_fits(text, ARCHITECTURES - 1)) {
+        free(text);
+        return NULL;
+    }
+    snprintf(says, SOFT_FATBIN_SAYS,
+             "a fat binary's PTX for compute_%u runs in place of its machine code for this device, "
+             "of compute capability %d.%d\n",
+             least.architecture, capability / 10, capability % 10);
+    return text;
+}
+
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
-                      char says[SOFT_FATBIN_SAYS]) {
+                      bool *stands_in, char says[SOFT_FATBIN_SAYS]) {
     struct walk walk;
     struct entry packed = {.architecture = 0};
     struct held held = {.has_ptx = false};
     says[0] = '\0';
+    *stands_in = false;
     *result = CUDA_ERROR_INVALID_IMAGE;
     if (!fatbin_begin(&walk, image, most)) {
         snprintf(says, SOFT_FATBIN_SAYS, "the fat binary's header is damaged or cut off\n");
@@ -296,6 +331,11 @@ char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *le
         free(inner);
     }
     *result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (fatbin_serves(&held, capability)) {
+        char *text = fatbin_stand_in(walk, capability, length, result, says);
+        *stands_in = text != NULL;
+        if (text != NULL || says[0] != '\0') return text;
+    }
     fatbin_refuse(&held, "the fat binary", capability, says);
     return NULL;
 }

@@ -29,9 +29,13 @@ size_t soft_fatbin_bytes(const void *image, size_t most);
  * *result is CUDA_ERROR_NO_BINARY_FOR_GPU (no such PTX, or no library to decompress it),
  * CUDA_ERROR_INVALID_IMAGE (damaged) or CUDA_ERROR_OUT_OF_MEMORY, and says has the reason and the
  * remedy, with a newline.
+ *
+ * Wheels of today have machine code for all devices, and PTX for the newest alone. If an image has
+ * machine code that a GPU of this capability would run and no such PTX, the PTX for the lowest
+ * architecture above it is returned in its place; *stands_in is then true, and says tells it.
  */
 char *soft_fatbin_ptx(const void *image, size_t most, int capability, size_t *length, int *result,
-                      char says[SOFT_FATBIN_SAYS]);
+                      bool *stands_in, char says[SOFT_FATBIN_SAYS]);
 
 /* The same sentence for a cubin, an ELF file of which at least 52 bytes may be read. */
 void soft_fatbin_refuse_cubin(const void *image, char says[SOFT_FATBIN_SAYS]);

@@ -152,6 +152,7 @@ static bool copy_sources(struct soft_module *module, const struct soft_source *s
         unit->length = sources[u].length;
         unit->linked = sources[u].linked;
         unit->is_compiled = sources[u].is_compiled;
+        unit->stands_in = sources[u].stands_in;
         unit->text = soft_arena_text(&module->arena, sources[u].text, sources[u].length);
         if (unit->text == NULL) return false;
         module->unit_count++;

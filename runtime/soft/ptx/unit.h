@@ -15,6 +15,7 @@ struct soft_source {
     bool linked; /* by the linker: another text must define what it only declares */
     /* By a compiler that makes machine code elsewhere, which drivers take of any version. */
     bool is_compiled;
+    bool stands_in; /* for machine code of this device: any version and any target */
 };
 
 struct soft_unit {
@@ -22,7 +23,7 @@ struct soft_unit {
     const char *name; /* while it is loaded */
     char *text;       /* a copy of the PTX, for reports */
     size_t length;
-    bool linked, is_compiled;
+    bool linked, is_compiled, stands_in;
 };
 
 /* Errors name the text that they occur in. */
@@ -31,7 +32,7 @@ static inline void soft_unit_look_at(struct soft_diagnostic *diagnostic,
     diagnostic->name = unit->name;
     diagnostic->text = unit->text;
     diagnostic->length = unit->length;
-    diagnostic->takes_newer = unit->is_compiled;
+    diagnostic->takes_newer = unit->is_compiled || unit->stands_in;
 }
 
 #endif

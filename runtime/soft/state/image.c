@@ -5,9 +5,11 @@
 
 #include "handle_set.h"
 #include "base/options.h"
+#include "base/report.h"
 #include "lower/container.h"
 #include "lower/fatbin.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,17 +77,22 @@ static CUresult container_sources(const void *image, size_t most, const struct s
 /* The sources and their texts are one allocation, so that one free releases both. */
 static CUresult fatbin_sources(const void *image, const struct soft_jit *jit,
                                struct soft_source **sources, unsigned *count) {
+    static atomic_bool told;
     char says[SOFT_FATBIN_SAYS];
     size_t length = 0;
     int result = CUDA_SUCCESS;
+    bool stands_in = false;
     const int capability = soft_options()->compute_capability;
-    char *text = soft_fatbin_ptx(image, jit->image_bytes, capability, &length, &result, says);
+    char *text =
+        soft_fatbin_ptx(image, jit->image_bytes, capability, &length, &result, &stands_in, says);
     if (text == NULL) {
         soft_jit_fail(jit, says);
         return (CUresult)result;
     }
+    if (stands_in && !atomic_exchange(&told, true)) soft_log_print(says);
     result = CUDA_SUCCESS;
-    struct soft_source plain = {.name = jit->name, .text = text, .length = length};
+    const struct soft_source plain = {
+        .name = jit->name, .text = text, .length = length, .stands_in = stands_in};
     struct soft_source *inner = NULL;
     if (length > 0 && soft_container_is(text)) {
         result = (int)container_sources(text, length, jit, &inner, count);

@@ -157,6 +157,7 @@ static void log_kernels(const struct soft_jit *jit, const struct soft_module *mo
 static bool fits_target(const struct soft_module *module, int target, char *text, size_t bytes) {
     for (unsigned u = 0; u < module->unit_count; u++) {
         const struct ptx_module *ptx = &module->units[u].ptx;
+        if (module->units[u].stands_in) continue;
         if (ptx_target_fits(ptx->target, ptx->target_suffix, (unsigned)target)) continue;
         if (ptx->target_suffix != 0 && (int)ptx->target <= target) {
             snprintf(text, bytes,

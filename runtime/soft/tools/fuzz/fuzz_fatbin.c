@@ -65,7 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t length = 0;
         int result = CUDA_SUCCESS;
         memset(says, 0, sizeof says);
-        char *text = soft_fatbin_ptx(image, size, capabilities[i], &length, &result, says);
+        bool stands_in = false;
+        char *text =
+            soft_fatbin_ptx(image, size, capabilities[i], &length, &result, &stands_in, says);
         if (text == NULL) {
             fatbin_check(result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
                              result == CUDA_ERROR_INVALID_IMAGE ||
