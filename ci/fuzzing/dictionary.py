@@ -38,6 +38,8 @@ SOURCES = {
     "gguf": ([f"runtime/models/tokenizer/{name}.c" for name in ("tokenizer_load", "pre_tokenize")],
              ["GGUF", "general.alignment", r"\x03\x00\x00\x00", r"\x09\x00\x00\x00\x08\x00\x00\x00",
               r"\xff\xff\xff\xff\xff\xff\xff\xff", "<0x41>", "<s>"]),
+    "chat": ([f"runtime/models/tokenizer/jinja_{name}.c" for name in ("read", "evaluate", "calls")],
+             ["{{ ", " }}", "{%- ", " -%}", "{# ", r"\x00", "messages[0].content", "::-1"]),
     "plugin": ([f"{HARNESS}/attack/sabotage_gross.c", f"{HARNESS}/attack/sabotage_rare.c"],
                [r"\x7fELF", "-", "1e400", "nan", "_one_in=10,100"]),
     "words": ([f"{HARNESS}/run/run_options.c", f"{HARNESS}/claim/session.c",

@@ -51,7 +51,7 @@ ELSEWHERE = {
     "build/tollens run H4 --under launch_delay_us=3": "the step launch-cost",
     "build/tollens run H2 --limits": "limits_program_test.c",
     "build/tollens run H1 W1 --sabotage": "the steps claims and decoding",
-    "build/tollens run W1 W2 W3 --sabotage": "the step decoding",
+    "build/tollens run W1 W2 W3 W4 --sabotage": "the step decoding",
     "build/tollens run S1 S2 --sabotage": "the step claims",
     "build/tollens run Q1 Q2 Q3 --sabotage": "the step claims",
     "build/tollens run Q1 --sabotage": "the step claims",

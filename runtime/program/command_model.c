@@ -74,12 +74,12 @@ static json_t *model_element_of(const struct tol_gguf_value *value, uint64_t ind
 
 /* ---- for people ---- */
 
+/* Of an array, which has a number per layer, the first one. */
 static uint64_t model_size_of(const struct tol_gguf *gguf, const char *arch, const char *name) {
     char key[160];
-    uint64_t value = 0;
     snprintf(key, sizeof key, "%s.%s", arch, name);
-    (void)tol_gguf_get_unsigned(gguf, key, &value);
-    return value;
+    const struct tol_gguf_value *value = tol_gguf_find(gguf, key);
+    return value != NULL && value->count > 0 ? tol_gguf_unsigned_at(value, 0) : 0;
 }
 
 static void print_model(const struct tol_gguf *gguf) {

@@ -41,6 +41,13 @@ Test(model, a_file_without_tensors_is_shown) {
               program_output);
 }
 
+Test(model, of_a_number_per_layer_the_first_is_shown) {
+    cr_assert(program_shell("\"$T\" model info " MODELS "mistral3-f16.gguf") == 0, "%s",
+              program_output);
+    cr_assert(program_says("this worker can run it") && program_says(" 4 heads, 2 of keys"), "%s",
+              program_output);
+}
+
 Test(model, programs_get_all_of_it_as_json) {
     cr_assert(
         program_shell("\"$T\" model info --json " MODELS "qwen2-q8_0.gguf > \"$D/info.json\"") == 0,

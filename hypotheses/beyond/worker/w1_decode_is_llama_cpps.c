@@ -17,8 +17,9 @@
 static const struct {
     const char *name;
     double bound; /* of a logit, as a share of the largest of its position */
-} models[] = {{"llama-f32", 2e-3},  {"mistral-f16", 5e-3},  {"qwen3-bf16", 0.05},
-              {"qwen2-q8_0", 0.12}, {"llama-q4_k_m", 0.12}, {"qwen3-q5_k_m", 0.15}};
+} models[] = {{"llama-f32", 2e-3},    {"mistral-f16", 5e-3},  {"qwen3-bf16", 0.05},
+              {"qwen2-q8_0", 0.12},   {"llama-q4_k_m", 0.12}, {"qwen3-q5_k_m", 0.15},
+              {"mistral3-f16", 5e-3}, {"qwen2-q5_0", 0.12}};
 
 enum { MODELS = sizeof models / sizeof models[0], PROMPTS = 8, QUICK_PROMPT = 40 };
 

@@ -7,62 +7,21 @@
 
 #include <tokenizer.h>
 
-#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNPACKED_MAX = 64 << 20, TOKENS_MAX = 4096 };
-
-struct cursor {
-    unsigned char *bytes;
-    size_t at, count;
-};
-
-struct tokenizer_piece {
-    const char *bytes;
-    size_t count;
-};
-
-/* Zeros follow the end. */
-static uint32_t tokenizer_number(struct cursor *cursor, size_t bytes) {
-    uint32_t value = 0;
-    if (cursor->count - cursor->at >= bytes) memcpy(&value, cursor->bytes + cursor->at, bytes);
-    cursor->at = cursor->count - cursor->at >= bytes ? cursor->at + bytes : cursor->count;
-    return value;
-}
-
-static struct tokenizer_piece tokenizer_piece(struct cursor *cursor, size_t length_bytes) {
-    size_t count = tokenizer_number(cursor, length_bytes);
-    if (count > cursor->count - cursor->at) count = cursor->count - cursor->at;
-    const struct tokenizer_piece found = {(const char *)cursor->bytes + cursor->at, count};
-    cursor->at += count;
-    return found;
-}
-
-static bool tokenizer_unpack(struct hyp_attack *attack, struct cursor *cursor) {
-    size_t packed = 0, in = 0;
-    uint64_t limit = UINT64_MAX;
-    char *file = hyp_attack_file(attack, "fixtures/models/tokens.bin.xz", &packed);
-    *cursor = (struct cursor){.bytes = malloc(UNPACKED_MAX)};
-    const bool ok =
-        file != NULL && cursor->bytes != NULL &&
-        lzma_stream_buffer_decode(&limit, 0, NULL, (const uint8_t *)file, &in, packed,
-                                  cursor->bytes, &cursor->count, UNPACKED_MAX) == LZMA_OK;
-    free(file);
-    return HYP_CHECK(attack, ok, "fixtures/models/tokens.bin.xz cannot be unpacked");
-}
+enum { TOKENS_MAX = 4096 };
 
 /* The text of each token, with special tokens shown and not. */
 static void tokenizer_check_pieces(struct hyp_attack *attack, const struct tol_tokenizer *tokenizer,
-                                   struct cursor *cursor) {
+                                   struct worker_cursor *cursor) {
     struct tol_tokenizer_description about;
     tol_tokenizer_describe(tokenizer, &about);
-    HYP_CHECK(attack, about.tokens == tokenizer_number(cursor, 4), "%zu tokens",
-              (size_t)about.tokens);
+    HYP_CHECK(attack, about.tokens == worker_number(cursor, 4), "%zu tokens", (size_t)about.tokens);
     for (int32_t token = 0; token < (int32_t)about.tokens; token++) {
         for (int plain = 0; plain < 2; plain++) {
-            const struct tokenizer_piece expected = tokenizer_piece(cursor, 1);
+            const struct worker_piece expected = worker_piece(cursor, 1);
             const struct tol_gguf_text got = tol_tokenizer_piece(tokenizer, token, plain == 0);
             HYP_CHECK(attack,
                       got.count == expected.count &&
@@ -74,7 +33,8 @@ static void tokenizer_check_pieces(struct hyp_attack *attack, const struct tol_t
 }
 
 static void check_texts(struct hyp_attack *attack, const struct tol_tokenizer *tokenizer,
-                        const struct tokenizer_piece *texts, size_t count, struct cursor *cursor) {
+                        const struct worker_piece *texts, size_t count,
+                        struct worker_cursor *cursor) {
     static int32_t tokens[TOKENS_MAX];
     for (size_t i = 0; i < count; i++) {
         const struct tol_encode_options options = {.add_special = i % 2 == 1,
@@ -82,10 +42,10 @@ static void check_texts(struct hyp_attack *attack, const struct tol_tokenizer *t
         size_t found = 0;
         const tol_status status = tol_tokenizer_encode(tokenizer, texts[i].bytes, texts[i].count,
                                                        &options, tokens, TOKENS_MAX, &found);
-        const size_t expected = tokenizer_number(cursor, 2);
+        const size_t expected = worker_number(cursor, 2);
         bool same = status == TOL_OK && found == expected;
         for (size_t j = 0; j < expected; j++) {
-            const int32_t token = (int32_t)tokenizer_number(cursor, 2);
+            const int32_t token = (int32_t)worker_number(cursor, 2);
             same = same && tokens[j] == token;
         }
         HYP_CHECK(attack, same, "text %zu has %zu other tokens than llama.cpp's %zu: \"%.*s\"", i,
@@ -94,21 +54,21 @@ static void check_texts(struct hyp_attack *attack, const struct tol_tokenizer *t
 }
 
 HYP_ATTACK(w1, tokens_of_texts_are_llama_cpps) {
-    struct cursor cursor;
-    if (!tokenizer_unpack(attack, &cursor)) {
+    struct worker_cursor cursor;
+    if (!worker_unpack(attack, "fixtures/models/tokens.bin.xz", &cursor)) {
         free(cursor.bytes);
         return;
     }
-    const size_t count = tokenizer_number(&cursor, 4);
-    struct tokenizer_piece *texts = calloc(count + 1, sizeof *texts);
-    for (size_t i = 0; texts != NULL && i < count; i++) texts[i] = tokenizer_piece(&cursor, 2);
-    const uint32_t vocabularies = texts != NULL ? tokenizer_number(&cursor, 4) : 0;
+    const size_t count = worker_number(&cursor, 4);
+    struct worker_piece *texts = calloc(count + 1, sizeof *texts);
+    for (size_t i = 0; texts != NULL && i < count; i++) texts[i] = worker_piece(&cursor, 2);
+    const uint32_t vocabularies = texts != NULL ? worker_number(&cursor, 4) : 0;
     HYP_CHECK(attack, vocabularies == 4, "%u vocabularies", vocabularies);
     for (uint32_t i = 0; i < vocabularies; i++) {
         char name[64];
         struct tol_gguf *gguf = NULL;
         struct tol_tokenizer *tokenizer = NULL;
-        const struct tokenizer_piece file = tokenizer_piece(&cursor, 1);
+        const struct worker_piece file = worker_piece(&cursor, 1);
         snprintf(name, sizeof name, "%.*s", (int)file.count, file.bytes);
         const char *path = worker_file(attack, name);
         const bool ok = path != NULL && HYP_OK(attack, tol_gguf_open(path, &gguf)) &&

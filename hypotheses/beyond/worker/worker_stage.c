@@ -6,6 +6,7 @@
 #include "fnv.h"
 #include "worker_faults.h"
 
+#include <lzma.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,16 +47,20 @@ static bool worker_stage_write_bytes(const char *bytes, size_t count) {
     return file != NULL && fclose(file) == 0 && is_written;
 }
 
+const char *worker_file_new(void) {
+    strcpy(copy_path, "/tmp/tollens-model-XXXXXX");
+    const int file = mkstemp(copy_path);
+    if (file >= 0) close(file);
+    return file >= 0 ? copy_path : NULL;
+}
+
 const char *worker_file(struct hyp_attack *attack, const char *name) {
     char below[128];
     size_t bytes = 0;
     snprintf(below, sizeof below, "fixtures/models/%s.gguf", name);
     char *content = hyp_attack_file(attack, below, &bytes);
     if (content == NULL) return NULL;
-    strcpy(copy_path, "/tmp/tollens-model-XXXXXX");
-    const int file = mkstemp(copy_path);
-    if (file >= 0) close(file);
-    bool ok = file >= 0 && worker_stage_write_bytes(content, bytes);
+    bool ok = worker_file_new() != NULL && worker_stage_write_bytes(content, bytes);
     if (ok && worker_fault_is(attack, "scale_nibble_wrong") && change_scales(content)) {
         ok = worker_stage_write_bytes(content, bytes);
     } else if (ok && worker_fault_is(attack, "token_misspelt")) {
@@ -104,6 +109,38 @@ uint64_t worker_sum(const float *logits, size_t vocabulary) {
     return kn_fnv(KN_FNV_BEGIN, logits, vocabulary * sizeof *logits);
 }
 
+/* ---- packed records ---- */
+
+enum { UNPACKED_MAX = 64 << 20 };
+
+uint32_t worker_number(struct worker_cursor *cursor, size_t bytes) {
+    uint32_t value = 0;
+    if (cursor->count - cursor->at >= bytes) memcpy(&value, cursor->bytes + cursor->at, bytes);
+    cursor->at = cursor->count - cursor->at >= bytes ? cursor->at + bytes : cursor->count;
+    return value;
+}
+
+struct worker_piece worker_piece(struct worker_cursor *cursor, size_t length_bytes) {
+    size_t count = worker_number(cursor, length_bytes);
+    if (count > cursor->count - cursor->at) count = cursor->count - cursor->at;
+    const struct worker_piece found = {(const char *)cursor->bytes + cursor->at, count};
+    cursor->at += count;
+    return found;
+}
+
+bool worker_unpack(struct hyp_attack *attack, const char *path, struct worker_cursor *cursor) {
+    size_t packed = 0, in = 0;
+    uint64_t limit = UINT64_MAX;
+    char *file = hyp_attack_file(attack, path, &packed);
+    *cursor = (struct worker_cursor){.bytes = malloc(UNPACKED_MAX)};
+    const bool ok =
+        file != NULL && cursor->bytes != NULL &&
+        lzma_stream_buffer_decode(&limit, 0, NULL, (const uint8_t *)file, &in, packed,
+                                  cursor->bytes, &cursor->count, UNPACKED_MAX) == LZMA_OK;
+    free(file);
+    return HYP_CHECK(attack, ok, "%s cannot be unpacked", path);
+}
+
 /* ---- records ---- */
 
 enum { POSITION_BYTES = WORKER_TOP * 6 + WORKER_PROJECTIONS * 4 };
@@ -129,21 +166,32 @@ bool worker_record_begin(struct worker_record *record, const char *text, size_t 
            worker_stage_take(record, &record->prompts, 4);
 }
 
-bool worker_record_next(struct worker_record *record, struct worker_prompt *prompt) {
+/* is_last: of the prompt's positions only the last one follows. */
+static bool worker_stage_read(struct worker_record *record, bool is_last,
+                              struct worker_prompt *prompt) {
     uint32_t count = 0;
     bool ok = worker_stage_take(record, &count, 4) && count > 0 && count <= WORKER_PROMPT_MAX;
     for (uint32_t i = 0; ok && i < count; i++) ok = take_id(record, &prompt->tokens[i]);
-    ok = ok && (size_t)(record->end - record->at) >= (size_t)count * POSITION_BYTES;
+    const size_t positions = is_last ? 1 : count;
+    ok = ok && (size_t)(record->end - record->at) >= positions * POSITION_BYTES;
     if (!ok) return false;
     prompt->count = count;
     prompt->positions = record->at;
-    record->at += (size_t)count * POSITION_BYTES;
+    record->at += positions * POSITION_BYTES;
     ok = worker_stage_take(record, &count, 4) && count <= WORKER_GREEDY;
     prompt->greedy_count = count;
     for (uint32_t i = 0; ok && i < count; i++) {
         ok = take_id(record, &prompt->greedy[i]) && worker_stage_take(record, &prompt->leads[i], 4);
     }
     return ok;
+}
+
+bool worker_record_next(struct worker_record *record, struct worker_prompt *prompt) {
+    return worker_stage_read(record, false, prompt);
+}
+
+bool worker_record_last(struct worker_record *record, struct worker_prompt *prompt) {
+    return worker_stage_read(record, true, prompt);
 }
 
 struct worker_position worker_position_at(const struct worker_prompt *prompt, size_t index) {

@@ -26,11 +26,35 @@ void worker_stage_end(struct worker_stage *stage);
 const char *worker_file(struct hyp_attack *attack, const char *name);
 void worker_file_end(void);
 
+/* The path of a new, empty file, until worker_file_end. One at a time. NULL: there is none. */
+const char *worker_file_new(void);
+
 /* Seeded random tokens. */
 void worker_tokens(uint64_t seed, size_t vocabulary, int *tokens, size_t count);
 
 /* A hash of the bits of a token's logits. */
 uint64_t worker_sum(const float *logits, size_t vocabulary);
+
+/* ---- packed records ---- */
+
+/* An unpacked file that is read from front to back. The caller frees bytes. */
+struct worker_cursor {
+    unsigned char *bytes;
+    size_t at, count;
+};
+
+struct worker_piece {
+    const char *bytes;
+    size_t count;
+};
+
+/* Unpacks a file of fixtures/. false: a violation was recorded. */
+bool worker_unpack(struct hyp_attack *attack, const char *path, struct worker_cursor *cursor);
+
+/* The next number of this many bytes, and the next bytes after a number of this many bytes that
+ * counts them. Zeros follow the end. */
+uint32_t worker_number(struct worker_cursor *cursor, size_t bytes);
+struct worker_piece worker_piece(struct worker_cursor *cursor, size_t length_bytes);
 
 /* ---- records ---- */
 
@@ -60,6 +84,9 @@ struct worker_record {
  * ends early. */
 bool worker_record_begin(struct worker_record *record, const char *text, size_t bytes);
 bool worker_record_next(struct worker_record *record, struct worker_prompt *prompt);
+
+/* As worker_record_next, of a prompt that has only its last position, at index 0. */
+bool worker_record_last(struct worker_record *record, struct worker_prompt *prompt);
 
 /* The position at an index of the prompt. */
 struct worker_position worker_position_at(const struct worker_prompt *prompt, size_t index);

@@ -66,13 +66,15 @@ Test(decode_session, every_architecture_is_the_hosts) {
     check_model(&m, "llama, yarn");
     m = stage_base, m.architecture = "mistral", m.window = 5, m.scaling = "linear", m.factor = 2;
     check_model(&m, "mistral, window, linear");
+    m = stage_base, m.architecture = "mistral3", m.scaling = "yarn", m.factor = 4;
+    check_model(&m, "mistral3, yarn");
     m = stage_base, m.architecture = "qwen2", m.heads = 6, m.kv_heads = 2, m.tied = true;
     check_model(&m, "qwen2");
     m.without = "blk.0.attn_v.bias";
     check_model(&m, "qwen2, without a bias");
     m = stage_base, m.architecture = "qwen3", m.head_size = 32, m.rotated = 32;
     check_model(&m, "qwen3");
-    m = stage_base, m.rotated = 8, m.kv_heads = 1;
+    m = stage_base, m.architecture = "mistral", m.rotated = 8, m.kv_heads = 1;
     check_model(&m, "half rotated, one head of keys");
 }
 

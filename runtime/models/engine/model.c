@@ -32,10 +32,12 @@ static const struct architecture {
     bool halves;     /* rotates pairs of two halves */
     bool has_norms;  /* of q and k: needed */
     bool has_window; /* attention.sliding_window holds; llama.cpp reads it for none of the others */
-} architectures[] = {{"llama", false, false, false},
-                     {"mistral", false, false, true},
-                     {"qwen2", true, false, false},
-                     {"qwen3", true, true, false}};
+    bool tunes_yarn; /* YaRN's turns, its multiplier and attention.temperature_scale hold */
+} architectures[] = {{"llama", false, false, false, false},
+                     {"mistral", false, false, true, false},
+                     {"mistral3", false, false, false, true},
+                     {"qwen2", true, false, false, false},
+                     {"qwen3", true, true, false, false}};
 
 /* ---- keys ---- */
 
@@ -110,11 +112,11 @@ static tol_status get_architecture(struct tol_model *m, const struct architectur
     for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
         if (model_is_text(name, architectures[i].name)) *found = &architectures[i];
     }
-    TOL_CHECK(
-        *found != NULL, TOL_UNSUPPORTED,
-        "the model's architecture is \"%.*s\"; this worker computes llama, mistral, qwen2 and "
-        "qwen3",
-        (int)(name.count < 60 ? name.count : 60), name.bytes);
+    TOL_CHECK(*found != NULL, TOL_UNSUPPORTED,
+              "the model's architecture is \"%.*s\"; this worker computes llama, mistral, "
+              "mistral3, qwen2 "
+              "and qwen3",
+              (int)(name.count < 60 ? name.count : 60), name.bytes);
     snprintf(m->shape.architecture, sizeof m->shape.architecture, "%s", (*found)->name);
 out:
     return status;
@@ -136,7 +138,8 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
     s->kv_heads = s->heads;
     TOL_TRY(get_size(m, "attention.head_count_kv", true, &s->kv_heads));
     TOL_CHECK(s->heads % s->kv_heads == 0, TOL_INVALID_FILE,
-              "%zu heads of q cannot share %zu heads of k and v", s->heads, s->kv_heads);
+              "%zu heads of q cannot share %zu heads of k and v (%s.attention.head_count_kv)",
+              s->heads, s->kv_heads, s->architecture);
     s->head_size = s->width / s->heads;
     TOL_TRY(get_size(m, "attention.key_length", true, &s->head_size));
     size_t value_size = s->head_size;
@@ -145,13 +148,19 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
         value_size == s->head_size && s->head_size > 0 && s->head_size % 8 == 0 &&
             s->head_size <= 256,
         TOL_UNSUPPORTED,
-        "heads have %zu elements of keys and %zu of values; this worker computes those of one "
-        "size, a multiple of 8 up to 256",
-        s->head_size, value_size);
+        "heads have %zu elements of keys and %zu of values (%s.attention.key_length and "
+        "%s.attention.value_length); this worker computes those of one size, a multiple of 8 up to "
+        "256",
+        s->head_size, value_size, s->architecture, s->architecture);
     s->rotated = s->head_size;
     TOL_TRY(get_size(m, "rope.dimension_count", true, &s->rotated));
     TOL_CHECK(s->rotated % 2 == 0 && s->rotated <= s->head_size, TOL_INVALID_FILE,
-              "%zu elements of a head of %zu are to be rotated", s->rotated, s->head_size);
+              "%zu elements of a head of %zu are to be rotated (%s.rope.dimension_count)",
+              s->rotated, s->head_size, s->architecture);
+    TOL_CHECK(s->rotated == s->head_size || has_window, TOL_UNSUPPORTED,
+              "%zu elements of a head of %zu are to be rotated (%s.rope.dimension_count), which is "
+              "not computed for the architecture %s",
+              s->rotated, s->head_size, s->architecture, s->architecture);
     TOL_TRY(tol_gguf_get_real(m->file, model_key_of(m, "attention.layer_norm_rms_epsilon", key),
                               &epsilon));
     TOL_CHECK(epsilon >= 0 && epsilon < 1, TOL_INVALID_FILE, "the key %s is %g", key, epsilon);
@@ -159,8 +168,8 @@ static tol_status get_shape(struct tol_model *m, bool has_window) {
     if (tol_gguf_find(m->file, model_key_of(m, "expert_count", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &experts));
         TOL_CHECK(experts == 0, TOL_UNSUPPORTED,
-                  "the model is a mixture of %llu experts, which this worker does not compute",
-                  (unsigned long long)experts);
+                  "the model is a mixture of %llu experts (%s), which this worker does not compute",
+                  (unsigned long long)experts, key);
     }
     if (tol_gguf_find(m->file, model_key_of(m, "attention.sliding_window", key)) != NULL) {
         TOL_TRY(tol_gguf_get_unsigned(m->file, key, &window));
@@ -173,36 +182,6 @@ out:
 }
 
 /* ---- tensors ---- */
-
-/* Types without kernels are named for the whole file, with how many tensors are of each. */
-static tol_status check_types(const struct tol_gguf *file) {
-    enum { TYPES = 64, TEXT = 320 };
-    tol_status status = TOL_OK;
-    size_t counts[TYPES] = {0}, first[TYPES] = {0};
-    const struct tol_gguf_tensor *t = NULL;
-    enum kn_weight_format format;
-    char text[TEXT] = "";
-    for (size_t i = 0; (t = tol_gguf_tensor_at(file, i)) != NULL; i++) {
-        if (tol_model_format(t->type, &format) || (unsigned)t->type >= TYPES) continue;
-        if (counts[t->type]++ == 0) first[t->type] = i;
-    }
-    for (unsigned type = 0; type < TYPES; type++) {
-        const size_t used = strlen(text);
-        if (counts[type] == 0) continue;
-        t = tol_gguf_tensor_at(file, first[type]);
-        if (counts[type] == 1) {
-            snprintf(text + used, TEXT - used, "%sthe tensor %.*s is of %s", used > 0 ? ", " : "",
-                     (int)t->name.count, t->name.bytes, tol_tensor_type_name(type));
-        } else {
-            snprintf(text + used, TEXT - used, "%s%zu tensors, such as %.*s, are of %s",
-                     used > 0 ? ", " : "", counts[type], (int)t->name.count, t->name.bytes,
-                     tol_tensor_type_name(type));
-        }
-    }
-    TOL_CHECK(text[0] == '\0', TOL_UNSUPPORTED, "%s, which this worker does not compute", text);
-out:
-    return status;
-}
 
 /* Tokens without a row could not be computed, and rows without a token could be drawn. */
 static tol_status check_vocabulary(const struct tol_model *m) {
@@ -350,9 +329,32 @@ out:
 
 /* ---- rotation ---- */
 
+static tol_status get_tuning(const struct tol_model *m, struct tol_rotation *r) {
+    tol_status status = TOL_OK;
+    TOL_TRY(get_real(m, "rope.scaling.yarn_beta_fast", 1e-3, &r->fast));
+    TOL_TRY(get_real(m, "rope.scaling.yarn_beta_slow", 1e-3, &r->slow));
+    TOL_TRY(get_real(m, "rope.scaling.yarn_log_multiplier", 0, &r->multiplier));
+out:
+    return status;
+}
+
+/* Queries are multiplied by 1 + scale * log(1 + floor(position / original context)). That is 1 for
+ * the positions of the original context, and no others are computed. */
+static tol_status limit_context(struct tol_model *m) {
+    tol_status status = TOL_OK;
+    double scale = 0;
+    size_t original = m->shape.context_max;
+    TOL_TRY(get_real(m, "attention.temperature_scale", 0, &scale));
+    TOL_TRY(get_size(m, "rope.scaling.original_context_length", true, &original));
+    if (scale != 0 && original < m->shape.context_max) m->shape.context_max = original;
+out:
+    return status;
+}
+
 /* As llama.cpp reads the keys: without a type scaling is linear, and the old key holds where the
  * new one is missing. A factor of 0 is none. */
-static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r) {
+static tol_status get_scaling(const struct tol_model *m, const struct architecture *a,
+                              struct tol_rotation *r) {
     tol_status status = TOL_OK;
     char key[NAME_BYTES];
     struct tol_gguf_text type = {"linear", 6};
@@ -371,17 +373,18 @@ static tol_status get_scaling(const struct tol_model *m, struct tol_rotation *r)
         r->scaling = TOL_ROTATION_YARN;
         r->original_context = (double)m->shape.context_max;
         TOL_TRY(get_real(m, "rope.scaling.original_context_length", 1, &r->original_context));
+        if (a->tunes_yarn) TOL_TRY(get_tuning(m, r));
     } else {
         TOL_CHECK(model_is_text(type, "none"), TOL_UNSUPPORTED,
-                  "the rotation is scaled by \"%.*s\"; this worker computes linear, yarn, and "
-                  "factors in a tensor",
-                  (int)(type.count < 60 ? type.count : 60), type.bytes);
+                  "the rotation is scaled by \"%.*s\" (%s.rope.scaling.type); this worker computes "
+                  "linear, yarn, and factors in a tensor",
+                  (int)(type.count < 60 ? type.count : 60), type.bytes, m->shape.architecture);
     }
 out:
     return status;
 }
 
-static tol_status get_rotation(struct tol_model *m) {
+static tol_status get_rotation(struct tol_model *m, const struct architecture *a) {
     tol_status status = TOL_OK;
     const size_t pairs = m->shape.rotated / 2;
     const struct tol_gguf_tensor *factors = NULL;
@@ -393,7 +396,8 @@ static tol_status get_rotation(struct tol_model *m) {
                              .slow = 1,
                              .attention_factor = 1};
     TOL_TRY(get_real(m, "rope.freq_base", 1, &r.base));
-    TOL_TRY(get_scaling(m, &r));
+    TOL_TRY(get_scaling(m, a, &r));
+    if (a->tunes_yarn) TOL_TRY(limit_context(m));
     m->frequencies = malloc((pairs + 1) * sizeof *m->frequencies);
     TOL_CHECK(m->frequencies != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu frequencies", pairs);
     TOL_TRY(model_find(m, true, pairs, 0, &factors, "rope_freqs.weight"));
@@ -430,9 +434,9 @@ tol_status tol_model_open(const char *path, struct tol_model **model) {
     m->shape.halves = architecture->halves;
     TOL_TRY(model_keys_check(m->file, m->shape.architecture));
     TOL_TRY(get_shape(m, architecture->has_window));
-    TOL_TRY(check_types(m->file));
+    TOL_TRY(tol_model_check_types(m->file));
     TOL_TRY(find_tensors(m, architecture));
-    TOL_TRY(get_rotation(m));
+    TOL_TRY(get_rotation(m, architecture));
     TOL_TRY(check_unused(m));
     *model = m;
     m = NULL;

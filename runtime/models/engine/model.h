@@ -3,11 +3,11 @@
  * the host; tol_model_load (loaded.h) brings it to a device, and only what is there has sessions.
  *
  * Architectures: llama (also llama 3 and 3.x with their rotation factors, and mistral, whose files
- * name it), qwen2, qwen3 (norms of q and k). Grouped heads, an output matrix
- * of its own or the embedding's. Everything that the file asks for and this worker does not compute
- * is refused by name: an unknown architecture, experts, a tensor that nothing would use, a format
- * of weights that the kernels lack. A model that opens has every tensor it needs, in the shape it
- * needs.
+ * name it), mistral3 (its text, within the original context), qwen2, qwen3 (norms of q and k).
+ * Grouped heads, an output matrix of its own or the embedding's. Everything that the file asks for
+ * and this worker does not compute is refused by name: an unknown architecture, experts, a tensor
+ * that nothing would use, a format of weights that the kernels lack. A model that opens has every
+ * tensor it needs, in the shape it needs.
  *
  * Threads: a model does not change after it was opened. Source: the keys and names of tensors of
  * GGUF files (ggml, docs/gguf.md; llama.cpp's converter).
@@ -80,6 +80,10 @@ TOL_API const struct tol_gguf *tol_model_file(const struct tol_model *model);
 
 /* The kernels' format in which tensors of a type are loaded. false: they have none. */
 TOL_API bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format);
+
+/* TOL_UNSUPPORTED: tensors have types without a format. The message names them for the whole file,
+ * with the number of tensors of each. */
+tol_status tol_model_check_types(const struct tol_gguf *file);
 
 /* Bytes of a tensor in that format; of one with one dimension, as floats. */
 TOL_API uint64_t tol_model_weight_bytes(const struct tol_gguf_tensor *tensor);

@@ -19,44 +19,49 @@ enum effect {
 static const struct known_key {
     const char *end; /* after the architecture and a dot */
     enum effect effect;
-    double fixed; /* of FIXED; a bool is 0 or 1 */
-} known_keys[] = {{"attention.causal", FIXED, 1},
-                  {"attention.head_count", READ, 0},
-                  {"attention.head_count_kv", READ, 0},
-                  {"attention.key_length", READ, 0},
-                  {"attention.layer_norm_epsilon", HARMLESS, 0},
-                  {"attention.layer_norm_rms_epsilon", READ, 0},
-                  {"attention.sliding_window", READ, 0},
-                  {"attention.sliding_window_pattern", HARMLESS, 0},
-                  {"attention.value_length", READ, 0},
-                  {"block_count", READ, 0},
-                  {"context_length", READ, 0},
-                  {"embedding_length", READ, 0},
-                  {"expert_count", READ, 0},
-                  {"expert_group_count", FIXED, 0},
-                  {"expert_group_used_count", FIXED, 0},
-                  {"expert_used_count", HARMLESS, 0},
-                  {"feed_forward_length", READ, 0},
-                  {"nextn_predict_layers", FIXED, 0},
-                  {"pooling_type", FIXED, 0},
-                  {"rope.dimension_count", READ, 0},
-                  {"rope.freq_base", READ, 0},
-                  {"rope.scale_linear", READ, 0},
-                  {"rope.scaling.attn_factor", READ, 0},
-                  {"rope.scaling.factor", READ, 0},
-                  {"rope.scaling.finetuned", HARMLESS, 0},
-                  {"rope.scaling.original_context_length", READ, 0},
-                  {"rope.scaling.type", READ, 0},
-                  {"rope.scaling.yarn_beta_fast", HARMLESS, 0},
-                  {"rope.scaling.yarn_beta_slow", HARMLESS, 0},
-                  {"tensor_data_layout", HARMLESS, 0},
-                  {"use_parallel_residual", HARMLESS, 0},
-                  {"vocab_size", HARMLESS, 0}};
+    double fixed;     /* of FIXED; a bool is 0 or 1 */
+    const char *only; /* the architecture that has it; NULL: all */
+} known_keys[] = {{"attention.causal", FIXED, 1, NULL},
+                  {"attention.head_count", READ, 0, NULL},
+                  {"attention.head_count_kv", READ, 0, NULL},
+                  {"attention.key_length", READ, 0, NULL},
+                  {"attention.layer_norm_epsilon", HARMLESS, 0, NULL},
+                  {"attention.layer_norm_rms_epsilon", READ, 0, NULL},
+                  {"attention.sliding_window", READ, 0, NULL},
+                  {"attention.sliding_window_pattern", HARMLESS, 0, NULL},
+                  {"attention.temperature_scale", READ, 0, "mistral3"},
+                  {"attention.value_length", READ, 0, NULL},
+                  {"block_count", READ, 0, NULL},
+                  {"context_length", READ, 0, NULL},
+                  {"embedding_length", READ, 0, NULL},
+                  {"expert_count", READ, 0, NULL},
+                  {"expert_group_count", FIXED, 0, NULL},
+                  {"expert_group_used_count", FIXED, 0, NULL},
+                  {"expert_used_count", FIXED, 0, NULL},
+                  {"feed_forward_length", READ, 0, NULL},
+                  {"nextn_predict_layers", FIXED, 0, NULL},
+                  {"pooling_type", FIXED, 0, NULL},
+                  {"rope.dimension_count", READ, 0, NULL},
+                  {"rope.freq_base", READ, 0, NULL},
+                  {"rope.scale_linear", READ, 0, NULL},
+                  {"rope.scaling.attn_factor", READ, 0, NULL},
+                  {"rope.scaling.factor", READ, 0, NULL},
+                  {"rope.scaling.finetuned", HARMLESS, 0, NULL},
+                  {"rope.scaling.original_context_length", READ, 0, NULL},
+                  {"rope.scaling.type", READ, 0, NULL},
+                  {"rope.scaling.yarn_beta_fast", HARMLESS, 0, NULL},
+                  {"rope.scaling.yarn_beta_slow", HARMLESS, 0, NULL},
+                  {"rope.scaling.yarn_log_multiplier", READ, 0, "mistral3"},
+                  {"tensor_data_layout", HARMLESS, 0, NULL},
+                  {"use_parallel_residual", HARMLESS, 0, NULL},
+                  {"vocab_size", HARMLESS, 0, NULL}};
 
-static const struct known_key *model_keys_find(const char *end, size_t bytes) {
+static const struct known_key *model_keys_find(const char *architecture, const char *end,
+                                               size_t bytes) {
     for (size_t i = 0; i < sizeof known_keys / sizeof known_keys[0]; i++) {
         const struct known_key *known = &known_keys[i];
-        if (strlen(known->end) == bytes && memcmp(known->end, end, bytes) == 0) return known;
+        if (strlen(known->end) != bytes || memcmp(known->end, end, bytes) != 0) continue;
+        return known->only == NULL || strcmp(known->only, architecture) == 0 ? known : NULL;
     }
     return NULL;
 }
@@ -65,10 +70,12 @@ static bool model_keys_is_number(enum tol_gguf_kind kind) {
     return kind != TOL_GGUF_STRING && kind != TOL_GGUF_ARRAY;
 }
 
-static tol_status model_keys_check_one(const struct tol_gguf_value *value, const char *end,
-                                       size_t bytes) {
+static tol_status model_keys_check_one(const struct tol_gguf_value *value,
+                                       const char *architecture) {
     tol_status status = TOL_OK;
-    const struct known_key *known = model_keys_find(end, bytes);
+    const size_t prefix = strlen(architecture) + 1;
+    const struct known_key *known =
+        model_keys_find(architecture, value->key.bytes + prefix, value->key.count - prefix);
     const int shown = (int)(value->key.count < SHOWN ? value->key.count : SHOWN);
     TOL_CHECK(known != NULL, TOL_UNSUPPORTED,
               "the key %.*s may change what is computed, and this worker does not know how", shown,
@@ -93,7 +100,7 @@ tol_status model_keys_check(const struct tol_gguf *file, const char *architectur
         const struct tol_gguf_text key = value->key;
         if (key.count <= prefix || memcmp(key.bytes, architecture, prefix) != 0) continue;
         if (key.bytes[prefix] != '.') continue;
-        TOL_TRY(model_keys_check_one(value, key.bytes + prefix + 1, key.count - prefix - 1));
+        TOL_TRY(model_keys_check_one(value, architecture));
     }
 out:
     return status;

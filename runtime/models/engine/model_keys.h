@@ -4,8 +4,8 @@
  *
  * A key is read (model.c), has no effect in llama.cpp either, or must have the one value that asks
  * for what is computed. Any other key is refused by its name, for it may change the numbers.
- * Source: the GGUF specification's list of keys, and which of them llama.cpp reads for llama, qwen2
- * and qwen3. Any thread.
+ * Source: the GGUF specification's list of keys, and which of them llama.cpp reads for llama,
+ * mistral3, qwen2 and qwen3. Any thread.
  */
 #ifndef TOLLENS_MODEL_KEYS_H
 #define TOLLENS_MODEL_KEYS_H

@@ -72,7 +72,8 @@ Test(model, what_is_not_computed_is_refused_by_name) {
             "of NVFP4");
     REFUSED(m.with = "blk.0.ffn_gate_inp.weight", TOL_UNSUPPORTED,
             "blk.0.ffn_gate_inp.weight has no place in a model of architecture llama");
-    REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED, "scaled by \"longrope\"");
+    REFUSED(m.scaling = "longrope", TOL_UNSUPPORTED,
+            "scaled by \"longrope\" (llama.rope.scaling.type)");
     REFUSED(m.head_size = 12, TOL_UNSUPPORTED, "heads have 12 elements");
     REFUSED((m.fused = true, m.with = "blk.0.attn_q.weight"), TOL_UNSUPPORTED,
             "blk.0.attn_q.weight has no place");
@@ -94,6 +95,8 @@ Test(model, what_is_missing_or_misshapen_is_refused) {
             "the tensor token_embd.weight has 40 rows, and the tokenizer 30 tokens");
     REFUSED(m.tokens = 41, TOL_INVALID_FILE, "40 rows, and the tokenizer 41 tokens");
     REFUSED(m.kv_heads = 3, TOL_INVALID_FILE, "4 heads of q cannot share 3");
+    REFUSED(m.rotated = 8, TOL_UNSUPPORTED,
+            "(llama.rope.dimension_count), which is not computed for the architecture llama");
     REFUSED(m.rotated = 18, TOL_INVALID_FILE, "18 elements of a head of 16");
     MUST_FAIL(tol_model_open("/no/such/file", &model), TOL_UNREADABLE, "/no/such/file");
     MUST_FAIL(tol_model_open(NULL, &model), TOL_INVALID_ARGUMENT, "a path");
@@ -146,6 +149,12 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
             "the key llama.attention.causal is 0; this worker computes models in which it is 1");
     REFUSED(KEYS({"logit_scale", TOL_GGUF_F32, 2, NULL}), TOL_UNSUPPORTED,
             "the key llama.logit_scale may change what is computed");
+    REFUSED(KEYS({"attention.temperature_scale", TOL_GGUF_F32, 0.1, NULL}), TOL_UNSUPPORTED,
+            "the key llama.attention.temperature_scale may change");
+    REFUSED(KEYS({"expert_used_count", TOL_GGUF_U32, 1, NULL}), TOL_UNSUPPORTED,
+            "the key llama.expert_used_count is 1");
+    REFUSED(KEYS({"expert_count", TOL_GGUF_U32, 2, NULL}), TOL_UNSUPPORTED,
+            "a mixture of 2 experts (llama.expert_count)");
     REFUSED(KEYS({"rope.scaling.yarn_log_multiplier", TOL_GGUF_F32, 1, NULL}), TOL_UNSUPPORTED,
             "llama.rope.scaling.yarn_log_multiplier may change");
     REFUSED((m.architecture = "qwen2", KEYS({"pooling_type", TOL_GGUF_U32, 3, NULL})),
@@ -158,6 +167,24 @@ Test(model, a_key_that_may_change_the_computation_is_refused_by_name) {
     (void)shape_of(&m, &first);
     m.window = 8;
     cr_assert(shape_of(&m, &first).window == 0, "llama.cpp reads no window for llama");
+}
+
+/* Its positions end where its queries would be scaled. */
+Test(model, mistral3_is_computed_within_its_original_context) {
+    struct tiny_model m = good;
+    float first = 0;
+    m.architecture = "mistral3", m.scaling = "yarn", m.factor = 4;
+    KEYS({"rope.scaling.yarn_log_multiplier", TOL_GGUF_F32, 1, NULL},
+         {"rope.scaling.yarn_beta_fast", TOL_GGUF_F32, 4, NULL},
+         {"attention.temperature_scale", TOL_GGUF_F32, 0, NULL});
+    struct tol_model_shape shape = shape_of(&m, &first);
+    cr_assert(shape.magnitude == 1 && !shape.halves && shape.context_max == m.context);
+    m.keys[2].number = 0.1;
+    cr_assert(shape_of(&m, &first).context_max == m.context / 4 + 1);
+    m.keys[2].number = -1;
+    refused(&m, TOL_INVALID_FILE, "mistral3.attention.temperature_scale is -1");
+    m.keys[2] = (struct tiny_key){"attention.scale", TOL_GGUF_F32, 0.5, NULL};
+    refused(&m, TOL_UNSUPPORTED, "the key mistral3.attention.scale may change");
 }
 
 Test(model, a_number_per_layer_is_one_number_if_all_are_the_same) {

@@ -13,6 +13,7 @@
 #include "core/check.h"
 #include "number.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +131,35 @@ bool tol_model_format(enum tol_tensor_type type, enum kn_weight_format *format) 
     const struct weight_type *found = weight_type_of(type);
     if (found != NULL) *format = found->format;
     return found != NULL;
+}
+
+tol_status tol_model_check_types(const struct tol_gguf *file) {
+    enum { TYPES = 64, TEXT = 320 };
+    tol_status status = TOL_OK;
+    size_t counts[TYPES] = {0}, first[TYPES] = {0};
+    const struct tol_gguf_tensor *t = NULL;
+    enum kn_weight_format format;
+    char text[TEXT] = "";
+    for (size_t i = 0; (t = tol_gguf_tensor_at(file, i)) != NULL; i++) {
+        if (tol_model_format(t->type, &format) || (unsigned)t->type >= TYPES) continue;
+        if (counts[t->type]++ == 0) first[t->type] = i;
+    }
+    for (unsigned type = 0; type < TYPES; type++) {
+        const size_t used = strlen(text);
+        if (counts[type] == 0) continue;
+        t = tol_gguf_tensor_at(file, first[type]);
+        if (counts[type] == 1) {
+            snprintf(text + used, TEXT - used, "%sthe tensor %.*s is of %s", used > 0 ? ", " : "",
+                     (int)t->name.count, t->name.bytes, tol_tensor_type_name(type));
+        } else {
+            snprintf(text + used, TEXT - used, "%s%zu tensors, such as %.*s, are of %s",
+                     used > 0 ? ", " : "", counts[type], (int)t->name.count, t->name.bytes,
+                     tol_tensor_type_name(type));
+        }
+    }
+    TOL_CHECK(text[0] == '\0', TOL_UNSUPPORTED, "%s, which this worker does not compute", text);
+out:
+    return status;
 }
 
 uint64_t tol_model_weight_bytes(const struct tol_gguf_tensor *tensor) {

@@ -20,6 +20,12 @@ static double share_kept(const struct tol_rotation *r, size_t pair) {
     return 1 - fmin(1, fmax(0, share));
 }
 
+/* YaRN lengthens by 1 + 0.1 log(factor), and a model divides that by the same with a multiplier. */
+static double rotation_magnitude(const struct tol_rotation *r) {
+    if (r->scaling != TOL_ROTATION_YARN || !(r->factor > 1)) return 1;
+    return (1 + 0.1 * log(r->factor)) / (1 + 0.1 * r->multiplier * log(r->factor));
+}
+
 float tol_rotation_frequencies(const struct tol_rotation *r, float *frequencies) {
     for (size_t i = 0; i < r->rotated / 2; i++) {
         double frequency = pow(r->base, -2.0 * (double)i / (double)r->rotated);
@@ -31,6 +37,5 @@ float tol_rotation_frequencies(const struct tol_rotation *r, float *frequencies)
         }
         frequencies[i] = (float)frequency;
     }
-    const bool lengthens = r->scaling == TOL_ROTATION_YARN && r->factor > 1;
-    return (float)(r->attention_factor * (lengthens ? 1 + 0.1 * log(r->factor) : 1));
+    return (float)(r->attention_factor * rotation_magnitude(r));
 }

@@ -22,6 +22,7 @@ struct tol_rotation {
     double factor;           /* of linear and yarn; above 0 */
     double original_context; /* yarn: the positions that the model was first made for */
     double fast, slow;       /* yarn: turns in that context above and below which nothing blends */
+    double multiplier; /* yarn: by how much of its magnitude's logarithm it is divided; 0: no */
     double attention_factor; /* multiplies the magnitude; 1 if the file has none */
     const float *divisors;   /* one per pair; NULL: none */
 };

@@ -57,6 +57,25 @@ Test(rotation, yarn_leaves_fast_pairs_and_divides_slow_ones) {
     NEAR(f[33], pow(10000, -33 / 64.) * (0.5 + 0.5 / 4));
 }
 
+/* 4 turns instead of 32 are those of pair 35.4; the magnitude's logarithm is divided in part. */
+Test(rotation, a_model_tunes_yarn_by_turns_and_by_a_multiplier) {
+    float f[64];
+    struct tol_rotation r = {.rotated = 128,
+                             .base = 10000,
+                             .scaling = TOL_ROTATION_YARN,
+                             .factor = 4,
+                             .original_context = 4096,
+                             .fast = 4,
+                             .slow = 1,
+                             .multiplier = 1,
+                             .attention_factor = 1};
+    NEAR(tol_rotation_frequencies(&r, f), 1.0);
+    NEAR(f[33], pow(10000, -33 / 64.));
+    NEAR(f[46], pow(10000, -46 / 64.) / 4);
+    r.multiplier = 0.5;
+    NEAR(tol_rotation_frequencies(&r, f), 1.138629436 / 1.069314718);
+}
+
 /* The magnitude that a file asks for holds whatever the scaling is; a factor below 1 makes pairs
  * faster, and adds nothing of its own. */
 Test(rotation, a_magnitude_holds_without_yarn_and_factors_may_be_below_1) {

@@ -104,7 +104,7 @@ Test(gguf, the_reader_agrees_with_the_format_s_own_package) {
     json_t *expected;
     char *text = test_fixture("models/package.json", &bytes);
     json_t *all = json_loadb(text, bytes, 0, NULL), *files = json_object_get(all, "files");
-    cr_assert(json_object_size(files) == 10);
+    cr_assert(json_object_size(files) == 12);
     json_object_foreach(files, name, expected) check_file(name, expected);
     json_decref(all);
     free(text);

@@ -434,6 +434,17 @@ out:
     return status;
 }
 
+/* llama.cpp's programs never draw these tokens. */
+static tol_status check_suppressed(const struct tol_gguf *gguf) {
+    tol_status status = TOL_OK;
+    static const char key[] = "tokenizer.ggml.suppress_tokens";
+    const struct tol_gguf_value *list = tol_gguf_find(gguf, key);
+    TOL_CHECK(list == NULL || (list->kind == TOL_GGUF_ARRAY && list->count == 0), TOL_UNSUPPORTED,
+              "the key %s forbids tokens, which this library does not do", key);
+out:
+    return status;
+}
+
 static tol_status tokenizer_load_read_flag(const struct tol_gguf *gguf, const char *key,
                                            bool *flag) {
     return tol_gguf_find(gguf, key) == NULL ? TOL_OK : tol_gguf_get_bool(gguf, key, flag);
@@ -445,6 +456,7 @@ tol_status tol_tokenizer_load(const struct tol_gguf *gguf, struct tol_tokenizer 
     const struct tol_gguf_value *merges = NULL;
     char *rest = NULL;
     TOL_TRY(read_model(gguf, tokenizer));
+    TOL_TRY(check_suppressed(gguf));
     if (about->model == TOL_TOKENIZER_BPE) {
         TOL_TRY(tol_gguf_get_array(gguf, "tokenizer.ggml.merges", TOL_GGUF_STRING, &merges));
     }

@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* A byte-level vocabulary of the 256 letters, "ab", " ab" and an end. */
-static void make_bpe(struct gguf_maker *maker, const char *model, const char *pre) {
-    maker_begin(maker, 3, 0, 6);
+static void make_bpe_with(struct gguf_maker *maker, const char *model, const char *pre,
+                          size_t further) {
+    maker_begin(maker, 3, 0, 6 + further);
     maker_key_string(maker, "tokenizer.ggml.model", model);
     maker_key_string(maker, "tokenizer.ggml.pre", pre);
     maker_key_array(maker, "tokenizer.ggml.tokens", TOL_GGUF_STRING, 259);
@@ -39,6 +40,10 @@ static void make_bpe(struct gguf_maker *maker, const char *model, const char *pr
     maker_key_u32(maker, "tokenizer.ggml.eos_token_id", 258);
 }
 
+static void make_bpe(struct gguf_maker *maker, const char *model, const char *pre) {
+    make_bpe_with(maker, model, pre, 0);
+}
+
 static struct tol_tokenizer *opened(struct gguf_maker *maker) {
     struct tol_gguf *gguf = NULL;
     struct tol_tokenizer *tokenizer = NULL;
@@ -65,6 +70,10 @@ Test(tokenizer, other_kinds_are_refused_by_name) {
     must_be_refused(&maker, TOL_UNSUPPORTED, "the tokenizer \"bert\" is not supported");
     make_bpe(&maker, "gpt2", "bloom");
     must_be_refused(&maker, TOL_UNSUPPORTED, "the pre-tokenizer \"bloom\" is not supported");
+    make_bpe_with(&maker, "gpt2", "qwen2", 1);
+    maker_key_array(&maker, "tokenizer.ggml.suppress_tokens", TOL_GGUF_I32, 1);
+    maker_u32(&maker, 5);
+    must_be_refused(&maker, TOL_UNSUPPORTED, "tokenizer.ggml.suppress_tokens forbids tokens");
     maker_begin(&maker, 3, 0, 0);
     must_be_refused(&maker, TOL_NOT_FOUND, "tokenizer.ggml.model");
     maker_begin(&maker, 3, 0, 1);
