@@ -34,8 +34,7 @@ def unpack(target: str, folder: pathlib.Path) -> int:
 
 
 def write(target: str, folder: pathlib.Path, findings: list[pathlib.Path]) -> dict[str, bytes]:
-    """Packs all findings, and the smallest files of a folder up to the limit. Returns
-    what it packed."""
+    """Packs all findings, and a folder's smallest files up to the limit. Returns what it packed."""
     kept: dict[str, bytes] = {}
     for data in (path.read_bytes() for path in findings):
         kept[f"found-{hashlib.sha1(data).hexdigest()}"] = data
