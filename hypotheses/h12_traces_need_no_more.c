@@ -140,8 +140,7 @@ static void traces_try(struct hyp_attack *attack, const char *name, const json_t
     hyp_trace_free(&trace);
 }
 
-/* Whether the device has room for a trace. Without it, the verdict says that the claim was tested on
- * less. */
+/* Whether the device has room for a trace. */
 static bool traces_fit(struct hyp_attack *attack, const char *name, const json_t *row,
                        size_t free_bytes) {
     const char *whose = NULL;
