@@ -140,40 +140,46 @@ static void traces_try(struct hyp_attack *attack, const char *name, const json_t
     hyp_trace_free(&trace);
 }
 
-static bool traces_fit(struct hyp_attack *attack, const json_t *rows) {
-    const char *name = NULL;
-    const json_t *row = NULL;
-    size_t free_bytes = 0;
-    uint64_t needs = 0;
-    json_object_foreach((json_t *)(uintptr_t)rows, name, row) {
-        const char *whose = NULL;
-        const uint64_t best = traces_best(row, &whose);
-        if (best > needs) needs = best;
-    }
-    if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return false;
-    if (free_bytes > needs) return true;
-    hyp_attack_not_tested(attack, "no_memory", "%zu bytes are free; the traces need %llu",
-                          free_bytes, (unsigned long long)needs);
+/* Whether the device has room for a trace. */
+static bool traces_fit(struct hyp_attack *attack, const char *name, const json_t *row,
+                       size_t free_bytes) {
+    const char *whose = NULL;
+    const uint64_t best = traces_best(row, &whose);
+    if (free_bytes > best) return true;
+    hyp_attack_label(attack, "scaled");
+    hyp_attack_note(attack, "%s: not replayed: %zu bytes are free, and PyTorch held %llu", name,
+                    free_bytes, (unsigned long long)best);
     return false;
 }
 
-HYP_ATTACK_WITH(h12, traces_need_no_more_than_with_pytorch, .ledger = true, .soft_memory = "40G") {
-    size_t bytes = 0, done = 0;
-    char path[100];
-    json_error_t error;
+static void traces_try_all(struct hyp_attack *attack, json_t *rows) {
     const char *name = NULL;
     json_t *row = NULL;
+    size_t free_bytes = 0, done = 0, tried = 0;
+    if (!HYP_OK(attack, tol_context_memory(attack->context, &free_bytes, NULL))) return;
+    json_object_foreach(rows, name, row) {
+        if (traces_fit(attack, name, row, free_bytes)) {
+            traces_try(attack, name, row);
+            tried++;
+        }
+        hyp_attack_progress(attack, (double)++done / (double)json_object_size(rows));
+    }
+    if (tried > 0) return;
+    hyp_attack_not_tested(attack, "no_memory", "%zu bytes are free, too few for any trace",
+                          free_bytes);
+}
+
+HYP_ATTACK_WITH(h12, traces_need_no_more_than_with_pytorch, .ledger = true, .soft_memory = "40G") {
+    size_t bytes = 0;
+    char path[100];
+    json_error_t error;
     snprintf(path, sizeof path, "%s/peaks.json", traces_folder);
     char *text = hyp_attack_file(attack, path, &bytes);
     if (text == NULL) return;
     json_t *rows = json_loads(text, 0, &error);
     free(text);
-    if (HYP_CHECK(attack, json_object_size(rows) > 0, "%s: %s", path, error.text) &&
-        traces_fit(attack, rows)) {
-        json_object_foreach(rows, name, row) {
-            traces_try(attack, name, row);
-            hyp_attack_progress(attack, (double)++done / (double)json_object_size(rows));
-        }
+    if (HYP_CHECK(attack, json_object_size(rows) > 0, "%s: %s", path, error.text)) {
+        traces_try_all(attack, rows);
     }
     json_decref(rows);
 }

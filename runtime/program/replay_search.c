@@ -268,9 +268,13 @@ static void search_print_row(const char *name, const struct hyp_search_score *ha
 }
 
 static void search_print_code(const struct hyp_search *search) {
+    struct tol_pool_options start;
+    search->start->options(NULL, &start);
     printf("    struct tol_pool_options options;\n"
            "    tol_pool_%s(tol_context_device(context), &options);\n",
            search->start->name);
+    /* Replays remap as long as it takes; of the pool's profiles only lean does. */
+    if (start.stitch_always) printf("    options.stitch_always = true;\n");
     for (size_t i = 0; i < search->change_count; i++) {
         printf("    options.%s = %.15g;\n", search->changes[i].option, search->changes[i].value);
         /* As search_set does it. */
