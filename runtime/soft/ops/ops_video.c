@@ -4,7 +4,7 @@
  *
  * in->mode has the modifiers of an instruction, with the fields of code.h. Current GPUs have no
  * such units: a driver compiles one instruction to several, and where these differ from the manual,
- * this follows an H200 (fixtures/ptx/instructions/h200.record).
+ * this follows an H200 (fixtures/ptx/instructions/h200.record.gz).
  */
 #include "op_body.h"
 

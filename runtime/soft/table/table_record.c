@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+
+enum { LINE_MAX_BYTES = 1 << 20 };
 
 uint64_t table_sources_digest(const struct table_row *row, const struct table_outcome *outcome) {
     size_t bytes = (size_t)row->tuples * row->source_count * TABLE_BYTES;
@@ -78,16 +81,24 @@ static bool table_record_read_line(struct table_line *line, char *text) {
 
 bool table_record_read(struct table_record *record, const char *path) {
     memset(record, 0, sizeof *record);
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    gzFile file = gzopen(path, "rb");
+    char *text = malloc(LINE_MAX_BYTES);
+    if (file == NULL || text == NULL) {
         snprintf(record->message, sizeof record->message, "cannot open %.200s", path);
+        if (file != NULL) gzclose(file);
+        free(text);
         return false;
     }
-    char *text = NULL;
-    size_t room = 0, lines_room = 0;
+    size_t lines_room = 0;
     bool ok = true;
-    for (int number = 1; ok && getline(&text, &room, file) > 0; number++) {
-        text[strcspn(text, "\n")] = '\0';
+    for (int number = 1; ok && gzgets(file, text, LINE_MAX_BYTES) != NULL; number++) {
+        char *end = strchr(text, '\n');
+        ok = end != NULL; /* else it is cut off, or too long */
+        if (!ok) {
+            snprintf(record->message, sizeof record->message, "line %d has no end", number);
+            break;
+        }
+        *end = '\0';
         if (text[0] == '#') {
             if (number == 1) snprintf(record->device, sizeof record->device, "%.255s", text + 2);
             continue;
@@ -104,8 +115,14 @@ bool table_record_read(struct table_record *record, const char *path) {
         if (!ok)
             snprintf(record->message, sizeof record->message, "line %d is not a record", number);
     }
+    int damage = Z_OK;
+    gzerror(file, &damage);
+    if (ok && damage != Z_OK) {
+        snprintf(record->message, sizeof record->message, "%.200s is damaged", path);
+        ok = false;
+    }
     free(text);
-    fclose(file);
+    gzclose(file);
     return ok;
 }
 

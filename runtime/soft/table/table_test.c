@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RECORD "h200.record"
+#define RECORD "h200.record.gz"
 
 /* The folder of this program. */
 static const char *own_folder(void) {
