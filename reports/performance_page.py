@@ -27,6 +27,8 @@ OPERATIONS = (
      "copy of the same matrix, and `torch` is PyTorch.", "softmax"),
     (("rmsnorm.txt",), "RMSNorm", "As for softmax.", "rmsnorm"),
     (("argmax.txt",), "Argmax", "As for softmax; the copy also writes the matrix.", "argmax"),
+    (("swiglu.txt",), "SwiGLU", "As for softmax; three matrices move.", "swiglu"),
+    (("add.txt",), "Addition", "As for SwiGLU.", "add"),
     (("quant.txt", "q4k.txt"), "Quantised products",
      "*Cold* weights are not in the L2 cache, *hot* ones are. `reading as much` is a kernel that "
      "only reads the weights; `dequantise, gemm` converts the weights to fp16 and "
