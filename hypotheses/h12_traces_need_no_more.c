@@ -1,7 +1,7 @@
 /*
- * H12's attack with the traces of programs: what the pool holds at most for each trace of
- * fixtures/traces, in the profile lean, compared with what each of PyTorch's allocators reserved
- * for the same trace. peaks.json there has their numbers.
+ * H12's attack with the traces of programs. It replays each trace of fixtures/traces in the profile
+ * lean, and compares the most that the pool held with the least that one of PyTorch's allocators
+ * reserved at its peak for the same trace (peaks.json).
  */
 #include "attack/pool_walk.h"
 #include "harness/attack.h"

@@ -1,7 +1,8 @@
 /*
- * Fuzz target: any bytes are a chat template that renders a conversation, or are refused with a
- * sentence. The input up to the first NUL is the template, and what follows each NUL is a message.
- * A template without tags is its own text, and a text depends on nothing but the input.
+ * Fuzz target: a chat template of any bytes renders a conversation, or is refused with a message.
+ * The input up to the first NUL is the template; what follows each NUL is one message of the
+ * conversation. A template without tags renders as itself. The same input gives the same text,
+ * unless the template reads the clock.
  */
 #include "fuzz/fuzz_input.h"
 

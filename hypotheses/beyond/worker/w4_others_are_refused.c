@@ -1,11 +1,11 @@
 /*
- * The attack on W4: hundreds of changed models, each with llama.cpp's answer. A file that llama.cpp
- * refuses must be refused. One that it computes must be refused by a name that says what is not
- * computed, or must have llama.cpp's tokens and logits.
+ * The attack on W4: hundreds of changed models, each with llama.cpp's answer. The worker must
+ * refuse a file that llama.cpp refuses. For one that llama.cpp computes, it must give llama.cpp's
+ * tokens and logits, or refuse the file with a message that names what it does not compute.
  *
- * fixtures/models/README.md has the form of the record, and oracle.py the changes. What this worker
- * refuses at loading costs no device time; what it computes costs a load and a short prompt, so of
- * those a quick run takes a part.
+ * fixtures/models/oracle.py describes the record and makes the changes. A file that the worker
+ * refuses at loading takes no device time. One that it computes takes a load and a short prompt, so
+ * a quick run computes only some of these.
  */
 #include "worker_faults.h"
 #include "worker_stage.h"

@@ -148,8 +148,8 @@ struct tol_pool_options {
  * compares the profiles.
  *
  * torch, the default of PyTorch's allocator, and lean are for programs that repeat steps and whose
- * peak is what counts: they return nothing to the driver. lean holds less at the peak, because it
- * remaps idle memory before it takes more, whatever time that takes.
+ * peak is what counts: they return nothing to the driver. lean usually holds less at the peak,
+ * because it remaps idle memory before it takes more, whatever time that takes.
  */
 TOL_API void tol_pool_default(const struct tol_device *device, struct tol_pool_options *options);
 TOL_API void tol_pool_tight(const struct tol_device *device, struct tol_pool_options *options);
