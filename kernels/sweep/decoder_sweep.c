@@ -27,6 +27,19 @@ struct small {
     double *oracle;
 };
 
+/* Two operands and a result without gaps, in whole pieces of 16 bytes. */
+static tol_status begin_whole(struct sweep *sweep, enum kn_type type, size_t columns,
+                              struct small *s) {
+    tol_status status = TOL_OK;
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 2, &s->in));
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 2, &s->with));
+    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 0, &s->out));
+    s->oracle = calloc(ROWS * columns, sizeof *s->oracle);
+    TOL_CHECK(s->oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * columns);
+out:
+    return status;
+}
+
 /* in has this gap between its rows, and skew before them. */
 static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns, size_t gap,
                            size_t skew, const int *ints, struct small *s) {
@@ -72,14 +85,15 @@ static void decoder_sweep_finish(struct sweep *sweep, tol_status status, struct 
 }
 
 static void decoder_sweep_run_pair(struct sweep *sweep, enum kn_pair_kind kind, enum kn_type type,
-                                   size_t columns) {
+                                   size_t columns, bool is_whole) {
     static const int none[ROWS];
     struct small s = {0};
-    if (!sweep_begin(sweep, "%s %s %d x %zu", kind == KN_ADD ? "add" : "swiglu", kn_type_name(type),
-                     ROWS, columns)) {
+    if (!sweep_begin(sweep, "%s %s %d x %zu%s", kind == KN_ADD ? "add" : "swiglu",
+                     kn_type_name(type), ROWS, columns, is_whole ? ", whole" : "")) {
         return;
     }
-    tol_status status = decoder_sweep_begin(sweep, type, columns, none, &s);
+    tol_status status = is_whole ? begin_whole(sweep, type, columns, &s)
+                                 : decoder_sweep_begin(sweep, type, columns, none, &s);
     for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
         s.oracle[i] = kn_pair_oracle(kind, (double)s.in.values[i], (double)s.with.values[i]);
     }
@@ -279,8 +293,9 @@ void sweep_decoder(struct sweep *sweep) {
     run_vector_add(sweep);
     for (enum kn_type type = 0; type < KN_TYPES; type++) {
         for (enum kn_pair_kind kind = 0; kind <= KN_ADD; kind++) {
-            decoder_sweep_run_pair(sweep, kind, type, 61);
-            decoder_sweep_run_pair(sweep, kind, type, 9001);
+            decoder_sweep_run_pair(sweep, kind, type, 61, false);
+            decoder_sweep_run_pair(sweep, kind, type, 9001, false);
+            decoder_sweep_run_pair(sweep, kind, type, 1032, true);
         }
         run_rope(sweep, KN_ROPE_NEIGHBOURS, type);
         run_rope(sweep, KN_ROPE_HALVES, type);
