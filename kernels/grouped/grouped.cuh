@@ -229,8 +229,7 @@ __device__ inline void grouped_row_scales(const grouped_arguments &x, int row, i
 }
 
 // The epilogue of ROWS rows that are STEP rows apart, COUNT neighbours of each: v has their sums.
-// Rows from `end` on are not stored. It branches on what all threads share, outside of its loops:
-// beside a product of wgmma, an epilogue is bound by the number of instructions.
+// Rows from `end` on are not stored. It branches on what all threads share outside of its loops.
 template <int STEP, int ROWS, int COUNT>
 __device__ inline void grouped_finish(const grouped_arguments &x, const grouped_columns<COUNT> &of,
                                       const float (&row_scales)[ROWS],

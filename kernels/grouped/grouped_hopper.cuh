@@ -122,8 +122,7 @@ __device__ inline void grouped_store_plain(const grouped_arguments &x, int row, 
     }
 }
 
-// Brings the residual of a consumer's 64 rows to the L2 cache, which takes less time than the
-// product of the tile.
+// Requests the residual of a consumer's 64 rows into the L2 cache before the product of the tile.
 template <int N>
 __device__ inline void grouped_prefetch_residual(const grouped_arguments &x,
                                                  const hopper_work &work, int consumer, int end) {

@@ -27,26 +27,21 @@ struct small {
     double *oracle;
 };
 
-/* Two operands and a result without gaps, in whole pieces of 16 bytes. */
-static tol_status begin_whole(struct sweep *sweep, enum kn_type type, size_t columns,
-                              struct small *s) {
-    tol_status status = TOL_OK;
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 2, &s->in));
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 2, &s->with));
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 0, 0, 0, &s->out));
-    s->oracle = calloc(ROWS * columns, sizeof *s->oracle);
-    TOL_CHECK(s->oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * columns);
-out:
-    return status;
-}
+/* The gap between the rows of in, with and out, and the elements before them. */
+struct places {
+    size_t gap[3], skew[3];
+};
+static const struct places apart = {{3, 2, 1}, {1, 3, 5}}, whole = {{8, 2, 1}, {0, 3, 5}},
+                           joined = {{0, 0, 0}, {0, 0, 0}};
 
-/* in has this gap between its rows, and skew before them. */
-static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns, size_t gap,
-                           size_t skew, const int *ints, struct small *s) {
+static tol_status begin_at(struct sweep *sweep, enum kn_type type, size_t columns,
+                           const struct places *p, const int *ints, struct small *s) {
     tol_status status = TOL_OK;
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, gap, skew, 2, &s->in));
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 2, 3, 2, &s->with));
-    TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, 1, 5, 0, &s->out));
+    struct sweep_matrix *matrices[] = {&s->in, &s->with, &s->out};
+    for (int i = 0; i < 3; i++) {
+        TOL_TRY(sweep_matrix_make(sweep, type, ROWS, columns, p->gap[i], p->skew[i], i < 2 ? 2 : 0,
+                                  matrices[i]));
+    }
     TOL_TRY(sweep_ints(sweep, ints, ROWS, &s->ints));
     s->oracle = calloc(ROWS * columns, sizeof *s->oracle);
     TOL_CHECK(s->oracle != NULL, TOL_OUT_OF_HOST_MEMORY, "%zu elements", ROWS * columns);
@@ -56,7 +51,7 @@ out:
 
 static tol_status decoder_sweep_begin(struct sweep *sweep, enum kn_type type, size_t columns,
                                       const int *ints, struct small *s) {
-    return begin_at(sweep, type, columns, 3, 1, ints, s);
+    return begin_at(sweep, type, columns, &apart, ints, s);
 }
 
 /* With whole rows, if the kernel needs them. */
@@ -65,7 +60,7 @@ static tol_status begin_for(struct sweep *sweep, const struct kn_variants *table
                             struct small *s) {
     const struct kn_variant *row = kn_variants_find(table, variant);
     const bool is_whole = row != NULL && (row->needs & KN_ROW_WHOLE) != 0;
-    return begin_at(sweep, type, columns, is_whole ? 8 : 3, is_whole ? 0 : 1, ints, s);
+    return begin_at(sweep, type, columns, is_whole ? &whole : &apart, ints, s);
 }
 
 static void decoder_sweep_finish(struct sweep *sweep, tol_status status, struct small *s) {
@@ -92,8 +87,7 @@ static void decoder_sweep_run_pair(struct sweep *sweep, enum kn_pair_kind kind, 
                      kn_type_name(type), ROWS, columns, is_whole ? ", whole" : "")) {
         return;
     }
-    tol_status status = is_whole ? begin_whole(sweep, type, columns, &s)
-                                 : decoder_sweep_begin(sweep, type, columns, none, &s);
+    tol_status status = begin_at(sweep, type, columns, is_whole ? &joined : &apart, none, &s);
     for (size_t i = 0; status == TOL_OK && i < ROWS * columns; i++) {
         s.oracle[i] = kn_pair_oracle(kind, (double)s.in.values[i], (double)s.with.values[i]);
     }

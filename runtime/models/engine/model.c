@@ -114,8 +114,7 @@ static tol_status get_architecture(struct tol_model *m, const struct architectur
     }
     TOL_CHECK(*found != NULL, TOL_UNSUPPORTED,
               "the model's architecture is \"%.*s\"; this worker computes llama, mistral, "
-              "mistral3, qwen2 "
-              "and qwen3",
+              "mistral3, qwen2 and qwen3",
               (int)(name.count < 60 ? name.count : 60), name.bytes);
     snprintf(m->shape.architecture, sizeof m->shape.architecture, "%s", (*found)->name);
 out:
