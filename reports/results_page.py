@@ -119,8 +119,8 @@ def other_block(runs: list[Evidence]) -> str:
 
 def limits_block(runs: list[Evidence]) -> str:
     """The detection limits of the newest published run that measured those of each claim."""
-    rows, used = [], {}
-    for name in thresholds.load()[0]:
+    rows, used, first = [], {}, thresholds.load()[0]
+    for name in (*first, *sorted({claim.id for run in runs for claim in run.claims} - set(first))):
         found = [(run, claim) for run in runs for claim in run.claims
                  if claim.id == name and claim.result.get("detection_limits")]
         for run, claim in found[:1]:
